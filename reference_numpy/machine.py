@@ -93,7 +93,9 @@ def _slice_bounds(k: slice, n: int, name: str) -> tuple[int, int]:
 
 def _row_bounds(k, n: int, name: str) -> tuple[int, int]:
     if isinstance(k, bool) or not hasattr(k, "__index__"):
-        raise IndexError(f"{name}[{k!r}]: index HBM with whole numbers and slices, e.g. {name}[i:j]")
+        raise IndexError(
+            f"{name}[{k!r}]: index HBM with whole numbers and slices, e.g. {name}[i:j]"
+        )
     i = k.__index__()
     if not -n <= i < n:
         raise IndexError(f"{name}[{i}]: the axis has {n} entries")
@@ -134,7 +136,7 @@ class Sram:
         if self.used > self.capacity:
             held = ", ".join(f"{name}[{region}]" for name, region, _ in self.live.values())
             raise SramOverflow(
-                f"on chip: {self.used:,} bytes of tiles in {self.capacity:,} bytes of SRAM: {held}. "
+                f"{self.used:,} bytes of tiles in {self.capacity:,} bytes of SRAM: {held}. "
                 "Load smaller tiles, or let go of one (`del tile`) before loading the next."
             )
 
@@ -167,6 +169,14 @@ class Machine:
     def empty(self, name: str, shape: tuple[int, ...], dtype=np.float32) -> "HbmArray":
         """Reserve HBM for a result. It holds NaN until the kernel has stored to it."""
         return self.hbm(name, np.full(shape, np.nan, dtype))
+
+    def fits(self, array: "HbmArray") -> bool:
+        """Whether `array`, loaded whole, takes at most half of SRAM and so leaves room for tiles.
+
+        A kernel keeps such an array on chip: `K = K[:] if machine.fits(K) else K`. From then on
+        `K[j]` is a view of the copy on chip, which costs nothing, or a metered load.
+        """
+        return 2 * 4 * int(np.prod(array.shape, dtype=np.int64)) <= self.sram.capacity
 
     def to_host(self, name: str) -> np.ndarray:
         """A copy of an HBM array for looking at, outside any kernel; not metered."""
