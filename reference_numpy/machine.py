@@ -25,7 +25,7 @@ class SramOverflow(MemoryError):
 
 
 class InHbm(TypeError):
-    """Arithmetic was tried on an array that still lies in HBM."""
+    """Something was tried with HBM that only loads and stores of tiles can do."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +152,14 @@ class Machine:
         self.sram = Sram(sram_bytes)
         self.traffic = Traffic()
         self.events: list[Event] = []
+        self.sealed = False
         self._data: dict[str, np.ndarray] = {}
         self._refs: dict[int, weakref.ref] = {}
 
     def hbm(self, name: str, array: np.ndarray) -> "HbmArray":
         """Put a copy of `array` (any shape, a float dtype) into HBM under `name`; not metered."""
+        if self.sealed:
+            raise InHbm(f"{name}: a kernel cannot reserve HBM; the arrays it is given are all it has")
         if name in self._data:
             raise ValueError(f"HBM already holds an array called {name!r}: choose another name")
         data = np.array(array)
@@ -169,6 +172,10 @@ class Machine:
     def empty(self, name: str, shape: tuple[int, ...], dtype=np.float32) -> "HbmArray":
         """Reserve HBM for a result. It holds NaN until the kernel has stored to it."""
         return self.hbm(name, np.full(shape, np.nan, dtype))
+
+    def seal(self) -> None:
+        """Allow no further arrays: from here on a kernel runs, and kernels do not allocate."""
+        self.sealed = True
 
     def fits(self, array: "HbmArray") -> bool:
         """Whether `array`, loaded whole, takes at most half of SRAM and so leaves room for tiles.

@@ -1,0 +1,55 @@
+"""How a function that predicts numbers is examined: exact equality on several inputs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Number
+
+from autograder.candidate import Candidate, StudentFault
+from autograder.exercise import Evidence
+from autograder.result import Finding
+
+
+def examine_numbers(
+    candidate: Candidate,
+    cases: Sequence[tuple],
+    truth: Callable[..., Mapping[str, Number]],
+    *,
+    invariants: Mapping[str, str],
+) -> Iterator[Evidence]:
+    """One finding for each named number: right on every case, or wrong on the first that differs.
+
+    Args:
+        cases: argument tuples the function is called with.
+        truth: the shipped function, which returns a dict of numbers.
+        invariants: for each key of that dict, what a right number shows.
+    """
+    try:
+        answers = [candidate.call(*case) for case in cases]
+    except StudentFault as fault:
+        if fault.fatal:
+            raise
+        for invariant in invariants.values():
+            yield Finding(invariant, False, detail=str(fault))
+        return
+    for key, invariant in invariants.items():
+        yield _compare(key, invariant, cases, answers, [truth(*case)[key] for case in cases])
+
+
+def _compare(key: str, invariant: str, cases, answers, wanted) -> Finding:
+    for case, answer, want in zip(cases, answers, wanted, strict=True):
+        if not isinstance(answer, dict) or key not in answer:
+            return Finding(invariant, False, detail=f"the result is a dict with the key {key!r}")
+        if not _same_number(answer[key], want):
+            detail = f"{key} for {case}: you say {answer[key]}, it is {want}"
+            return Finding(invariant, False, detail=detail, cause=_ratio(answer[key], want))
+    return Finding(invariant, True)
+
+
+def _same_number(got, want) -> bool:
+    return isinstance(got, Number) and not isinstance(got, bool) and got == want
+
+
+def _ratio(got, want) -> str:
+    if not isinstance(got, Number) or not got or not want:
+        return ""
+    causes = {4: "elements were counted, bytes are asked for", 2: "half of it is missing"}
+    return causes.get(want / got, "")
