@@ -1,0 +1,107 @@
+"""The student's process: takes the cells and calls from the judge, runs them, sends what came out.
+
+Nothing here is trusted by the judge. Once a cell has run, any of it may have been replaced.
+"""
+
+import os
+import sys
+import types
+from typing import Any, BinaryIO
+
+from autograder.faults import describe, in_cell, remember_source
+from autograder.isolation import frames
+from autograder.isolation.limits import Limits
+from autograder.isolation.remote_machine import RemoteMachine
+from autograder.values import NotPlain, pack, unpack
+
+
+class Judge:
+    """The judge's process, seen from here: two pipes."""
+
+    def __init__(self, requests: BinaryIO, replies: BinaryIO):
+        self._requests = requests
+        self._replies = replies
+
+    def hear(self) -> tuple[dict[str, Any], bytes]:
+        """Wait for the next message. Raises EOFError when the judge has gone."""
+        header, body = frames.LENGTHS.unpack(self._exactly(frames.LENGTHS.size))
+        return frames.header_of(self._exactly(header)), self._exactly(body)
+
+    def tell(self, header: dict[str, Any], body: bytes = b"") -> None:
+        """Send a message."""
+        self._replies.write(frames.to_bytes(header, body))
+        self._replies.flush()
+
+    def ask(self, header: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Send a message and wait for the answer."""
+        self.tell(header)
+        return self.hear()
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._requests.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+
+def main(requests: int, replies: int) -> None:
+    """Serve the judge over two file descriptors until it closes them."""
+    judge = Judge(os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
+    setup, _ = judge.hear()
+    Limits(**setup["limits"]).apply()
+    judge.tell({"op": "started"})
+    student = types.ModuleType("__main__")
+    sys.modules["__main__"] = student  # where a notebook's cells live, too
+    _guarded(judge, lambda: _run_cells(setup, vars(student)))
+    while True:
+        try:
+            request, body = judge.hear()
+        except EOFError:
+            os._exit(0)
+        _guarded(judge, lambda r=request, b=body: _serve(judge, vars(student)[setup["name"]], r, b))
+
+
+def _guarded(judge: Judge, work: Any) -> None:
+    """Do the work and tell the judge how it ended; whatever the student raises is the answer."""
+    try:
+        header, body = work()
+    except NotImplementedError:
+        header, body = {"op": "not written"}, b""
+    except BaseException as error:
+        header, body = {"op": "raised", "text": describe(error, in_cell)}, b""
+    judge.tell(header, body)
+
+
+def _run_cells(setup: dict[str, Any], names: dict[str, Any]) -> tuple[dict, bytes]:
+    exec("from autograder.prelude import *", names)
+    for filename, source, required in setup["cells"]:
+        remember_source(filename, source)
+        try:
+            exec(compile(source, filename, "exec"), names)
+        except Exception:
+            if required:
+                raise
+    if setup["name"] not in names:
+        return {"op": "raised", "text": f"the cell does not define {setup['name']}"}, b""
+    return {"op": "ready"}, b""
+
+
+def _serve(judge: Judge, target: Any, request: dict, body: bytes) -> tuple[dict, bytes]:
+    if request["op"] == "on_machine":
+        _on_machine(judge, target, request, body)
+        return {"op": "done"}, b""
+    arguments, keywords = unpack(request["value"], body)
+    value = target(*arguments, **keywords) if callable(target) else target
+    if value is target and (value is None or value is Ellipsis):
+        return {"op": "not written"}, b""
+    try:
+        tree, body = pack(value)
+    except NotPlain as error:
+        return {"op": "raised", "text": f"your function returned {error}"}, b""
+    return {"op": "returned", "value": tree}, body
+
+
+def _on_machine(judge: Judge, target: Any, request: dict, body: bytes) -> None:
+    machine = RemoteMachine(request["sram_bytes"], judge.ask, judge.tell)
+    arrays = [machine.proxy(*array) for array in request["arrays"]]
+    target(machine, *arrays, **unpack(request["keywords"], body))

@@ -1,0 +1,143 @@
+"""The one place that says how the student's process is started: rooms, command, environment.
+
+The child runs on a copy of the few course files it needs. That copy holds no answers, no oracle
+and no exercises, and `python -I -S` keeps the installed course off its path.
+"""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from autograder.isolation.limits import Limits
+
+COURSE = Path(__file__).resolve().parent.parent.parent
+COURSE_FILES = (
+    "reference_numpy/__init__.py",
+    "reference_numpy/machine.py",
+    "reference_numpy/traffic.py",
+    "reference_numpy/tiling.py",
+    "autograder/__init__.py",
+    "autograder/prelude.py",
+    "autograder/candidate.py",
+    "autograder/faults.py",
+    "autograder/in_process.py",
+    "autograder/values.py",
+    "autograder/isolation/__init__.py",
+    "autograder/isolation/child.py",
+    "autograder/isolation/frames.py",
+    "autograder/isolation/limits.py",
+    "autograder/isolation/remote_machine.py",
+)
+MARK = "COURSE_RUN"  # environment variable by which a run's processes are found
+_START = "import sys; sys.path[:0] = sys.argv[3:]; from autograder.isolation.child import main; "
+_MAIN = "main(int(sys.argv[1]), int(sys.argv[2]))"
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """The folders of one run: `course` is only read, `work` is the child's own."""
+
+    base: Path
+
+    @property
+    def course(self) -> Path:
+        """The course files that the child may import."""
+        return self.base / "course"
+
+    @property
+    def work(self) -> Path:
+        """The child's current folder and HOME; thrown away afterwards."""
+        return self.base / "work"
+
+    @classmethod
+    def open(cls) -> "Rooms":
+        """Make the rooms in a new temporary folder."""
+        rooms = cls(Path(tempfile.mkdtemp(prefix="submission-")))
+        rooms.work.mkdir()
+        for name in COURSE_FILES:
+            target = rooms.course / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(COURSE / name, target)
+        return rooms
+
+    def close(self) -> None:
+        """Throw them away, whatever was built inside."""
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+def readable() -> list[Path]:
+    """What the child reads besides its rooms: Python itself, and where NumPy is installed."""
+    paths = {Path(p).resolve() for p in (sys.prefix, sys.base_prefix)} | {_packages()}
+    return sorted(paths)
+
+
+def _packages() -> Path:
+    return Path(np.__file__).resolve().parent.parent
+
+
+Wrap = Callable[[list[str], Rooms], list[str]]
+
+
+def no_wall(command: list[str], _rooms: Rooms) -> list[str]:
+    """Start the child as it is: limits and a process of its own, no further wall."""
+    return command
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """How submissions are run.
+
+    Attributes:
+        limits: time, memory and output of one exercise.
+        wrap: turns the child's command line into the one that is started, for instance with a
+            sandbox program in front of it. File descriptors must stay open across it.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    wrap: Wrap = no_wall
+
+    def start(self, rooms: Rooms, pipes: tuple[int, int], output: BinaryIO) -> "Run":
+        """Start the child: it reads the first pipe, writes the second, prints to `output`."""
+        mark = secrets.token_hex(16)
+        process = subprocess.Popen(
+            self.wrap(command(rooms, pipes), rooms),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=rooms.work,
+            env=environment(rooms, mark),
+            pass_fds=pipes,
+            start_new_session=True,
+        )
+        return Run(process, mark)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A child that has been started, and the mark that its descendants carry."""
+
+    process: subprocess.Popen
+    mark: str
+
+
+def command(rooms: Rooms, pipes: tuple[int, int]) -> list[str]:
+    """The child's command line: Python without site, user or environment settings."""
+    python = [sys.executable, "-I", "-S", "-B", "-X", "utf8"]
+    paths = [str(rooms.course), str(_packages())]
+    return [*python, "-c", _START + _MAIN, *map(str, pipes), *paths]
+
+
+def environment(rooms: Rooms, mark: str) -> dict[str, str]:
+    """Nothing of ours: one thread for the matrix products, a home, the mark."""
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    libraries = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+    return {**one_thread, **libraries, "HOME": str(rooms.work), MARK: mark}

@@ -1,0 +1,248 @@
+"""A notebook as it was handed in: which exercises it owes, and the cells that answer them.
+
+Only exercise cells and helper cells count. An exercise cell names its exercise in its metadata
+(`exercise: ID`); where that was lost, a cell whose only top-level function is `ID` will do.
+"""
+
+import ast
+import hashlib
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder import exercise as catalogue
+from autograder.candidate import StudentFault
+from autograder.isolation.isolated import Cell
+
+NOTEBOOK_LIMIT = 64 << 20  # bytes
+SOURCE_LIMIT = 200_000  # characters in a cell
+_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
+_NOT_PYTHON = re.compile(r"\s*%%(?!(time|timeit|capture|prun)\b)")
+
+
+@dataclass(frozen=True)
+class NotebookCell:
+    """One code cell: its place among all cells (from 1), its source, and what its metadata say."""
+
+    number: int
+    source: str
+    exercise: str | None = None
+    helper: bool = False
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A notebook that was handed in.
+
+    Attributes:
+        path: where it lies.
+        sha256: of the file, hexadecimal; empty if there is no file.
+        expected: ids of the exercises that it owes, in lesson order.
+        cells: its code cells.
+        problem: why nothing in it can be graded, or "".
+    """
+
+    path: Path
+    sha256: str = ""
+    expected: tuple[str, ...] = ()
+    cells: tuple[NotebookCell, ...] = field(default=(), repr=False)
+    problem: str = ""
+
+    def cells_for(self, exercise_id: str) -> list[Cell]:
+        """What to run for one exercise: helper cells before it, then its own cell.
+
+        Of other exercises' cells before it only the definitions are taken, and only if they work.
+        Raises StudentFault that says why the exercise has no runnable cell.
+        """
+        own = self._cell_of(exercise_id)
+        runnable = []
+        for cell in self.cells:
+            if cell.number == own.number:
+                runnable.append(_required(cell, "your cell"))
+                return runnable
+            if cell.helper:
+                runnable.append(_required(cell, f"helper cell {cell.number}"))
+            elif cell.exercise or _only_function(cell.source) in self.expected:
+                runnable += _definitions(cell)
+        raise AssertionError("a cell's own number is among the numbers of the cells")
+
+    def _cell_of(self, exercise_id: str) -> NotebookCell:
+        found = [cell for cell in self.cells if cell.exercise == exercise_id]
+        found = found or [
+            cell
+            for cell in self.cells
+            if cell.exercise is None and _only_function(cell.source) == exercise_id
+        ]
+        if not found:
+            raise StudentFault(
+                f"no cell for this exercise: none has the metadata `exercise: {exercise_id}`, "
+                f"and none defines `{exercise_id}` alone. Copy the cell back from the lesson."
+            )
+        if len(found) > 1:
+            numbers = " and ".join(str(cell.number) for cell in found)
+            raise StudentFault(
+                f"cells {numbers} both answer this exercise; keep one and delete the other."
+            )
+        return found[0]
+
+
+def read_submission(path: str | Path) -> Submission:
+    """Read the notebook at `path`; a file that is none becomes a submission with a problem."""
+    path = Path(path)
+    lesson = _lesson_in_name(path)
+    try:
+        data = _read_bytes(path)
+        notebook = _parse(data)
+    except StudentFault as fault:
+        return Submission(path, expected=_exercises_of(lesson), problem=str(fault))
+    cells = tuple(_code_cells(notebook))
+    return Submission(
+        path,
+        hashlib.sha256(data).hexdigest(),
+        _expected(notebook, cells, lesson),
+        cells,
+    )
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > NOTEBOOK_LIMIT:
+            raise StudentFault(f"larger than {NOTEBOOK_LIMIT >> 20} MiB: clear its outputs first")
+        data = path.read_bytes()
+    except OSError as error:
+        raise StudentFault(f"cannot be read: {error.strerror}") from None
+    if not data.strip():
+        raise StudentFault("the file is empty")
+    return data
+
+
+def _parse(data: bytes):
+    import nbformat
+
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StudentFault("not a notebook: it is not UTF-8 text") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            notebook = nbformat.reads(text, as_version=4)
+        if not isinstance(notebook.cells, list):
+            raise TypeError("cells are not a list")
+    except nbformat.reader.NotJSONError:
+        raise StudentFault("not a notebook: it is not JSON (was the download cut off?)") from None
+    except Exception as error:  # nbformat raises whatever the malformed part happens to hit
+        raise StudentFault(f"not a notebook: {type(error).__name__}: {str(error)[:200]}") from None
+    return notebook
+
+
+def _code_cells(notebook):
+    for number, cell in enumerate(notebook.cells, start=1):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        source, metadata = cell.get("source"), cell.get("metadata")
+        if not isinstance(source, str):
+            continue
+        metadata = metadata if isinstance(metadata, dict) else {}
+        exercise, tags = metadata.get("exercise"), metadata.get("tags")
+        yield NotebookCell(
+            number,
+            source,
+            exercise if isinstance(exercise, str) else None,
+            isinstance(tags, list) and "helper" in tags,
+        )
+
+
+def _expected(notebook, cells: tuple[NotebookCell, ...], lesson: int | None) -> tuple[str, ...]:
+    """The lesson's exercises, and any other that a cell says it answers."""
+    course = notebook.metadata.get("course")
+    if isinstance(course, dict) and isinstance(course.get("lesson"), int | str):
+        lesson = int(course["lesson"]) if str(course["lesson"]).isdecimal() else lesson
+    owed = set(_exercises_of(lesson))
+    named = {cell.exercise for cell in cells if cell.exercise}
+    if not owed:
+        named |= {_only_function(cell.source) for cell in cells} & set(catalogue.all_exercises())
+    known = [name for name in catalogue.all_exercises() if name in owed | named]
+    return (*known, *sorted(named - set(known)))
+
+
+def _exercises_of(lesson: int | None) -> tuple[str, ...]:
+    every = catalogue.all_exercises().values()
+    return tuple(exercise.id for exercise in every if exercise.lesson == lesson)
+
+
+def _lesson_in_name(path: Path) -> int | None:
+    number = re.match(r"(\d\d)_", path.name)
+    return int(number[1]) if number else None
+
+
+def _only_function(source: str) -> str | None:
+    """Name of the cell's only top-level function, if it has exactly one."""
+    try:
+        names = [n.name for n in python_of(source)[1].body if isinstance(n, ast.FunctionDef)]
+    except SyntaxError:  # the broken cell may still be the one: go by its text
+        names = re.findall(r"^def (\w+)", source, re.MULTILINE)
+    return names[0] if len(names) == 1 else None
+
+
+def _required(cell: NotebookCell, label: str) -> Cell:
+    try:
+        source, _tree = python_of(cell.source)
+    except SyntaxError as error:
+        raise StudentFault(_syntax_fault(error, cell.source, label)) from None
+    return Cell(label, source)
+
+
+def _definitions(cell: NotebookCell) -> list[Cell]:
+    """The imports, functions and classes of another exercise's cell."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+    try:
+        source, tree = python_of(cell.source)
+    except SyntaxError:
+        return []
+    lines = source.splitlines()
+    kept = [""] * len(lines)  # so that every line keeps its number
+    for node in tree.body:
+        if isinstance(node, kinds):
+            decorators = getattr(node, "decorator_list", [])
+            rows = slice(min(n.lineno for n in (node, *decorators)) - 1, node.end_lineno)
+            kept[rows] = lines[rows]
+    return [Cell(f"cell {cell.number}", "\n".join(kept), required=False)]
+
+
+def python_of(source: str) -> tuple[str, ast.Module]:
+    """The cell as plain Python with its lines where they were, and its syntax tree.
+
+    Lines that start with `%` or `!` speak to the notebook, not to Python, and do nothing here.
+    Raises SyntaxError.
+    """
+    try:
+        return source, _tree_of(source)
+    except SyntaxError:
+        if _NOT_PYTHON.match(source) or not _MAGIC.search(source):
+            raise
+    stripped = _MAGIC.sub(r"\1pass", source)
+    return stripped, _tree_of(stripped)
+
+
+def _tree_of(source: str) -> ast.Module:
+    if len(source) > SOURCE_LIMIT:
+        raise SyntaxError(f"the cell is longer than {SOURCE_LIMIT:,} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(f"Python cannot read it ({error or 'nested too deeply'})") from None
+
+
+def _syntax_fault(error: SyntaxError, source: str, label: str) -> str:
+    lines = source.splitlines()
+    line = error.lineno if error.lineno and error.lineno <= len(lines) else None
+    text = lines[line - 1].strip()[:200] if line else ""
+    where = f" in line {line}" if line else ""
+    magic = source.lstrip().startswith("%%") or re.search(r"(=\s*[%!])|(\w\?\s*$)|^\s*[%!?]", text)
+    hint = " This is notebook magic, not Python: take it out." if magic else ""
+    message = f"syntax error{where} of {label}: {error.msg}.{hint}"
+    return f"{message}\n    {text}" if text else message
