@@ -1,0 +1,39 @@
+"""Every case of the sampler on the simulator, against its truth in NumPy."""
+
+import pytest
+
+from . import SAMPLER
+from .case import KERNELS
+from .simulate import simulate
+
+
+@pytest.mark.parametrize("name", SAMPLER)
+def test_equals_the_truth(name):
+    case = SAMPLER[name]
+    arguments, expected = case.arguments()
+    result = simulate(case, arguments)
+    assert case.differences(result.arguments, expected) == []
+    if case.printed is not None:
+        assert result.printed == case.printed
+
+
+@pytest.mark.parametrize("name", [n for n, case in SAMPLER.items() if case.counts])
+def test_counts_equal_the_formula(name):
+    case = SAMPLER[name]
+    totals = simulate(case, case.arguments()[0]).counts.totals()
+    assert {key: totals[key] for key in case.counts} == case.counts
+
+
+@pytest.mark.parametrize("name", SAMPLER)
+def test_the_truth_can_fail(name):
+    """Outputs as they are before the launch never pass for the truth."""
+    arguments, expected = SAMPLER[name].arguments()
+    assert name == "printf_lines" or SAMPLER[name].differences(arguments, expected)
+
+
+def test_every_kernel_file_has_a_case():
+    assert {path.stem for path in KERNELS.glob("*.cu")} == set(SAMPLER)
+
+
+def test_kernels_are_small():
+    assert all(len(path.read_text().splitlines()) <= 40 for path in KERNELS.glob("*.cu"))
