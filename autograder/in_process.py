@@ -67,20 +67,17 @@ class InProcess:
 
 @contextmanager
 def tiles_only(machine: Machine) -> Iterator[None]:
-    """While a kernel runs, HBM is reached tile by tile: the host's other doors are shut.
+    """While a kernel runs, HBM is reached tile by tile: the host's door to it is shut.
 
-    When a submission is graded they do not exist, so the notebook must not be more generous.
+    When a submission is graded there is no such door, so the notebook must not be more generous.
     """
-    machine.hbm = machine.empty = machine.to_host = shut
+    machine.to_host = shut
     try:
         yield
     finally:
-        del machine.hbm, machine.empty, machine.to_host
+        del machine.to_host
 
 
-def shut(*_args: Any, **_keywords: Any) -> None:
-    """Stands in for `machine.hbm`, `empty` and `to_host` while a kernel runs."""
-    raise InHbm(
-        "inside a kernel HBM is reached tile by tile, and all its arrays are given: "
-        "load with Q[i:j], store with O[i:j] = o"
-    )
+def shut(name: str) -> None:
+    """Stands in for `machine.to_host` while a kernel runs."""
+    raise InHbm(f"a kernel cannot copy {name} to the host: load a tile, {name}[i:j]")

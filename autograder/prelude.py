@@ -8,6 +8,17 @@ import math
 
 import numpy as np
 
+from reference_numpy.machine import HbmArray, Machine
 from reference_numpy.tiling import cdiv, fully_masked, mask_scores, tiles, visible
 
-__all__ = ["cdiv", "fully_masked", "mask_scores", "math", "np", "tiles", "visible"]
+__all__ = [
+    "HbmArray",
+    "Machine",
+    "cdiv",
+    "fully_masked",
+    "mask_scores",
+    "math",
+    "np",
+    "tiles",
+    "visible",
+]

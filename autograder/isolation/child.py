@@ -105,3 +105,4 @@ def _on_machine(judge: Judge, target: Any, request: dict, body: bytes) -> None:
     machine = RemoteMachine(request["sram_bytes"], judge.ask, judge.tell)
     arrays = [machine.proxy(*array) for array in request["arrays"]]
     target(machine, *arrays, **unpack(request["keywords"], body))
+    machine.sram.settle()
