@@ -159,7 +159,9 @@ class Machine:
     def hbm(self, name: str, array: np.ndarray) -> "HbmArray":
         """Put a copy of `array` (any shape, a float dtype) into HBM under `name`; not metered."""
         if self.sealed:
-            raise InHbm(f"{name}: a kernel cannot reserve HBM; the arrays it is given are all it has")
+            raise InHbm(
+                f"{name}: a kernel cannot reserve HBM; the arrays it is given are all it has"
+            )
         if name in self._data:
             raise ValueError(f"HBM already holds an array called {name!r}: choose another name")
         data = np.array(array)

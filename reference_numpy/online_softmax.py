@@ -5,8 +5,6 @@ when values are averaged, the sum o = Σ e^(s − m)·v, not yet divided by l. T
 bringing both to the larger maximum; this is all that FlashAttention adds to softmax.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 
@@ -32,9 +30,9 @@ def divide_rows(o: np.ndarray, l: np.ndarray) -> np.ndarray:
 
 
 def online_softmax(
-    tiles: Iterable[np.ndarray],
+    tiles: list[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Softmax of rows that arrive in tiles of columns, in one sweep for m and l.
+    """Softmax of rows that arrive in tiles of columns: one sweep for m and l, one for P.
 
     Args:
         tiles: score tiles of the same rows, each (rows, Bc) or (Bc,) for a single row.
@@ -46,6 +44,7 @@ def online_softmax(
 
     Source: FlashAttention, section 3.1.
     """
+    # First sweep, tile by tile: m and l of all the scores seen so far.
     ### BEGIN SOLUTION
     m, l = np.float32(-np.inf), np.float32(0)
     for s in tiles:
@@ -53,8 +52,12 @@ def online_softmax(
         p = shifted_exp(s, m_new[..., None])
         l = shifted_exp(m, m_new) * l + p.sum(axis=-1)
         m = m_new
-    return m, l, [shifted_exp(s, m[..., None]) / l[..., None] for s in tiles]
     ### END SOLUTION
+    # Second sweep: m and l are final now, and every tile of scores becomes one of P.
+    ### BEGIN SOLUTION
+    p_tiles = [shifted_exp(s, m[..., None]) / l[..., None] for s in tiles]
+    ### END SOLUTION
+    return m, l, p_tiles
 
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -73,6 +76,7 @@ def merge(a: State, b: State) -> State:
     Source: FlashAttention, section 3.1; Flash-Decoding joins its splits with it.
     """
     (m_a, l_a, o_a), (m_b, l_b, o_b) = a, b
+    # The common maximum; the factor that brings each part to it; the two sums.
     ### BEGIN SOLUTION
     m = np.maximum(m_a, m_b)
     scale_a, scale_b = shifted_exp(m_a, m), shifted_exp(m_b, m)

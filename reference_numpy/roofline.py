@@ -1,7 +1,8 @@
 """The roofline: a kernel takes at least FLOPs/peak and at least bytes/bandwidth.
 
 Williams, Waterman and Patterson (2009). The figures of each device are its vendor's data sheet:
-dense fp16/bf16 tensor-core rate, HBM bandwidth, SMs and shared memory plus L1 of one SM.
+dense fp16/bf16 tensor-core rate, HBM bandwidth, SMs, shared memory plus L1 of one SM, and the
+clock at which the rate is stated.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU: rates in FLOP/s and bytes/s, sizes in bytes."""
+    """One GPU: rates in FLOP/s and bytes/s, sizes in bytes, the clock in Hz."""
 
     name: str
     peak_flops: float
@@ -18,6 +19,7 @@ class Device:
     sms: int
     sram_bytes_per_sm: int
     l2_bytes: int
+    clock_hz: float
 
     @property
     def ridge(self) -> float:
@@ -29,17 +31,22 @@ class Device:
         """On-chip memory of all SMs together."""
         return self.sms * self.sram_bytes_per_sm
 
+    @property
+    def sram_bytes_per_s(self) -> float:
+        """Bandwidth of shared memory, all SMs together: 32 banks of 4 bytes a clock in each."""
+        return self.sms * 32 * 4 * self.clock_hz
 
-KB, MB, GB, TERA = 1024, 1024**2, 1e9, 1e12
+
+KB, MB, GB, TERA, GHZ = 1024, 1024**2, 1e9, 1e12, 1e9
 
 DEVICES = {
     device.name: device
     for device in (
-        Device("A100 40GB", 312 * TERA, 1.555 * TERA, 40 * GB, 108, 192 * KB, 40 * MB),
-        Device("A100 80GB", 312 * TERA, 2.039 * TERA, 80 * GB, 108, 192 * KB, 40 * MB),
-        Device("H100", 989 * TERA, 3.35 * TERA, 80 * GB, 132, 256 * KB, 50 * MB),
-        Device("H200", 989 * TERA, 4.8 * TERA, 141 * GB, 132, 256 * KB, 50 * MB),
-        Device("B200", 2250 * TERA, 8.0 * TERA, 180 * GB, 148, 256 * KB, 126 * MB),
+        Device("A100 40GB", 312 * TERA, 1.555 * TERA, 40 * GB, 108, 192 * KB, 40 * MB, 1.41 * GHZ),
+        Device("A100 80GB", 312 * TERA, 2.039 * TERA, 80 * GB, 108, 192 * KB, 40 * MB, 1.41 * GHZ),
+        Device("H100", 989 * TERA, 3.35 * TERA, 80 * GB, 132, 256 * KB, 50 * MB, 1.83 * GHZ),
+        Device("H200", 989 * TERA, 4.8 * TERA, 141 * GB, 132, 256 * KB, 50 * MB, 1.83 * GHZ),
+        Device("B200", 2250 * TERA, 8.0 * TERA, 180 * GB, 148, 256 * KB, 126 * MB, 1.85 * GHZ),
     )
 }
 
