@@ -10,7 +10,7 @@ _HOMES = {
     "hint": "autograder.notebook",
     "progress": "autograder.notebook",
     "ready": "autograder.notebook",
-    "doctor": "autograder.doctor",
+    "doctor": "autograder.doctor_report",
     "grade_function": "autograder.grading",
     "grade_notebook": "autograder.grading",
 }

@@ -6,6 +6,7 @@ Nothing here is trusted by the judge. Once a cell has run, any of it may have be
 import os
 import sys
 import types
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from autograder.faults import describe, in_cell, remember_source
@@ -13,6 +14,8 @@ from autograder.isolation import frames
 from autograder.isolation.limits import Limits
 from autograder.isolation.remote_machine import RemoteMachine
 from autograder.values import NotPlain, pack, unpack
+
+Answer = tuple[dict[str, Any], bytes]
 
 
 class Judge:
@@ -29,7 +32,11 @@ class Judge:
 
     def tell(self, header: dict[str, Any], body: bytes = b"") -> None:
         """Send a message."""
-        self._replies.write(frames.to_bytes(header, body))
+        self.send(frames.to_bytes(header, body))
+
+    def send(self, frame: bytes) -> None:
+        """Send a message that is already a frame."""
+        self._replies.write(frame)
         self._replies.flush()
 
     def ask(self, header: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -61,18 +68,18 @@ def main(requests: int, replies: int) -> None:
         _guarded(judge, lambda r=request, b=body: _serve(judge, vars(student)[setup["name"]], r, b))
 
 
-def _guarded(judge: Judge, work: Any) -> None:
+def _guarded(judge: Judge, work: Callable[[], Answer]) -> None:
     """Do the work and tell the judge how it ended; whatever the student raises is the answer."""
     try:
-        header, body = work()
+        frame = frames.to_bytes(*work())
     except NotImplementedError:
-        header, body = {"op": "not written"}, b""
+        frame = frames.to_bytes({"op": "not written"})
     except BaseException as error:
-        header, body = {"op": "raised", "text": describe(error, in_cell)}, b""
-    judge.tell(header, body)
+        frame = frames.to_bytes({"op": "raised", "text": describe(error, in_cell)})
+    judge.send(frame)
 
 
-def _run_cells(setup: dict[str, Any], names: dict[str, Any]) -> tuple[dict, bytes]:
+def _run_cells(setup: dict[str, Any], names: dict[str, Any]) -> Answer:
     exec("from autograder.prelude import *", names)
     for filename, source, required in setup["cells"]:
         remember_source(filename, source)
@@ -86,7 +93,7 @@ def _run_cells(setup: dict[str, Any], names: dict[str, Any]) -> tuple[dict, byte
     return {"op": "ready"}, b""
 
 
-def _serve(judge: Judge, target: Any, request: dict, body: bytes) -> tuple[dict, bytes]:
+def _serve(judge: Judge, target: Any, request: dict, body: bytes) -> Answer:
     if request["op"] == "on_machine":
         _on_machine(judge, target, request, body)
         return {"op": "done"}, b""

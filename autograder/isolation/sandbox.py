@@ -71,7 +71,10 @@ class Rooms:
 
     def close(self) -> None:
         """Throw them away, whatever was built inside."""
-        shutil.rmtree(self.base, ignore_errors=True)
+        try:
+            shutil.rmtree(self.base, ignore_errors=True)
+        except RecursionError:  # folders nested deeper than Python calls
+            subprocess.run(["rm", "-rf", "--", str(self.base)], check=False)
 
 
 def readable() -> list[Path]:

@@ -1,0 +1,54 @@
+"""The table that says where a student stands."""
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from autograder import exercise as catalogue
+from autograder.progress_file import ProgressFile
+
+COLUMNS = ("lesson", "exercise", "verdict", "points", "hints read")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Every exercise of the course with its latest verdict and best points."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, folder: Path | None = None) -> "Progress":
+        """Read the progress of a folder of notebooks; by default the current one."""
+        entries = ProgressFile(folder).entries()
+        rows = []
+        for exercise in catalogue.all_exercises().values():
+            entry = entries.get(exercise.id, {})
+            verdict = str(entry.get("outcome", "not tried"))
+            points = f"{entry.get('best', 0)} of {exercise.points.total:g}"
+            hints = f"{entry.get('hints', 0)} of {len(exercise.hints)}"
+            rows.append((f"{exercise.lesson:02}", exercise.id, verdict, points, hints))
+        return cls(tuple(rows))
+
+    def __repr__(self) -> str:
+        table = [COLUMNS, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return "\n".join([*lines, self.summary])
+
+    @property
+    def summary(self) -> str:
+        """How many exercises pass."""
+        passed = sum(row[2] == "PASS" for row in self.rows)
+        return f"{passed} of {len(self.rows)} exercises pass"
+
+    def _repr_html_(self) -> str:
+        cell = "padding:.1em .7em;text-align:left"
+        head = "".join(f"<th scope='col' style='{cell}'>{name}</th>" for name in COLUMNS)
+        body = "".join(
+            "<tr>" + "".join(f"<td style='{cell}'>{escape(text)}</td>" for text in row) + "</tr>"
+            for row in self.rows
+        )
+        return (
+            f"<table><caption style='text-align:left'>{self.summary}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
