@@ -1,7 +1,11 @@
 """Floating-point operations of attention: the matmuls, and what is left beside them.
 
-A multiply-add counts as two. Sizes are those of one head with Nq = Nk = N; a causal kernel that
-skips masked tiles does about half, and the papers divide by two.
+A multiply-add counts as two. The matmul counts are those of one head with Nq = Nk = N; a causal
+kernel that skips masked tiles does about half, and the papers divide by two.
+
+Outside matmuls one FLOP is one add, subtract, multiply, divide, maximum, exp or log of one
+element; reducing n elements to one takes n − 1. Comparisons, selections and the mask are not
+arithmetic and do not count.
 """
 
 from reference_numpy.io_complexity import Problem
@@ -17,21 +21,30 @@ def matmul_flops(N: int, d: int, matmuls: int) -> int:
 
 
 def flash1_elementwise(p: Problem) -> int:
-    """FLOPs of FlashAttention-1 outside matmuls, without a mask, summed over the visited tiles.
+    """FLOPs of FlashAttention-1 outside matmuls, summed over the visited tiles.
 
-    For each score: scale, maximum, shift, exp, sum (5). For each element of O: two rescalings,
-    one addition and one division (4). For each query: 11 for the statistics. Counted as
-    reference_numpy/flash1_forward.py performs them.
+    For each score: scale, shift and exp (3); maximum and sum along a row of Bc cost Bc − 1 each.
+    For each element of O: two rescalings, one addition, one division (4). For each query of a
+    tile 8 more for the statistics: the common maximum (1), `keep` (3), `join` (2), l (2). Once
+    for each query that sees a key, m + ln l (2).
+
+    Exact for reference_numpy/flash1_forward.py, as flop_counter.py counts it.
     """
-    pairs = p.visits(lambda r, c: (r.stop - r.start) * (c.stop - c.start))
-    return 5 * pairs + (4 * p.d + 11) * p.query_visits
+    return 5 * _pairs(p) + (4 * p.d + 8 - 2) * p.query_visits + 2 * p.first_visits
 
 
 def flash2_elementwise(p: Problem) -> int:
-    """FLOPs of FlashAttention-2 outside matmuls, without a mask.
+    """FLOPs of FlashAttention-2 outside matmuls, summed over the visited tiles.
 
-    For each score the same 5. For each element of O one rescaling and one addition a tile (2)
-    and one division at the end. Counted as reference_numpy/flash2_forward.py performs them.
+    For each score as in version 1. For each element of O and tile one rescaling and one addition
+    (2). For each query of a tile 5 more: the new maximum (1), the rescaling factor (2), l (2).
+    Once for each query that sees a key, the division of O (d) and m + ln l (2).
+
+    Exact for reference_numpy/flash2_forward.py, as flop_counter.py counts it.
     """
-    pairs = p.visits(lambda r, c: (r.stop - r.start) * (c.stop - c.start))
-    return 5 * pairs + (2 * p.d + 5) * p.query_visits + (p.d + 2) * p.Nq
+    return 5 * _pairs(p) + (2 * p.d + 5 - 2) * p.query_visits + (p.d + 2) * p.first_visits
+
+
+def _pairs(p: Problem) -> int:
+    """Scores computed: query rows times key rows, over the visited tiles."""
+    return p.visits(lambda rows, cols: (rows.stop - rows.start) * (cols.stop - cols.start))

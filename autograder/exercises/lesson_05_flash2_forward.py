@@ -48,14 +48,14 @@ def examine_warp_split(candidate: Candidate, tier: Tier, seed: int) -> Iterator[
         (128, 64, 64, 4),
         (64, 128, 128, 8),
         (128, 32, 80, 2),
-        (48, 16, 40, 1),
+        (48, 16, 40, 3),
     ]
     return examine_numbers(
         candidate,
         cases,
         shared_memory_elements,
         invariants={
-            "split_k": "split K: Q for every warp, K and V once, partial O written and read back",
+            "split_k": "split K: Q for every warp; every warp's m, l and o written and read back",
             "split_q": "split Q: K and V for every warp, nothing exchanged",
         },
     )
@@ -88,9 +88,11 @@ EXERCISES = [
         examine=examine_warp_split,
         points=Points(exactness=6, traffic=0),
         hints=(
-            "Count per tile: what is read by each warp, then what the warps hand to one another.",
-            "Split K: Q is read by every warp, K and V are shared out between them.",
-            "Split K ends with one partial O of Br×d from every warp: written once, read once.",
+            "Count per tile: what every warp reads, then what the warps hand to one another. What "
+            "the outer loop holds is in registers already and costs nothing.",
+            "Split Q: every warp reads the whole tile of K and of V.",
+            "Split K: every warp reads the whole tile of Q. Then every warp writes o (Br×d), "
+            "m (Br) and l (Br), and all of that is read once more to be merged.",
         ),
     ),
 ]
