@@ -12,7 +12,7 @@ from .case import Case
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulator made of a case: the arguments afterwards, its counts, and printf's text."""
+    """What the simulator made of a case: the arguments, its counts, and printf's text."""
 
     arguments: dict
     counts: object
