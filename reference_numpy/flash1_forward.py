@@ -60,28 +60,38 @@ def flash1_forward(
                     O[rows], LSE[rows] = 0, -np.inf
                 continue
             q = Q[rows]
+            # 1. The scores of this tile, s (Br, Bc): on chip only, masked if causal.
             ### BEGIN SOLUTION
-            # The scores of this tile, on chip only.
             s = scale * (q @ k.T)
             if causal:
                 s = mask_scores(s, rows, cols, Nq, Nk)
-            # What this tile alone would need: its own maximum, terms and denominator.
+            ### END SOLUTION
+            # 2. What this tile alone would need: its maximum m_tile, terms p, denominator l_tile.
+            ### BEGIN SOLUTION
             m_tile = s.max(axis=1)
             p = shifted_exp(s, m_tile[:, None])
             l_tile = p.sum(axis=1)
-            # What was known before this tile: nothing, on the first pass.
+            ### END SOLUTION
+            # 3. What was known before it: o_old, l_old, m_old. Nothing, on the first pass: HBM
+            #    holds NaN there, so do not read it.
+            ### BEGIN SOLUTION
             if first:
                 o_old, l_old, m_old = np.zeros_like(q), np.zeros_like(l_tile), m_tile
             else:
                 o_old, l_old, m_old = O[rows], l[rows], m[rows]
-            # Bring both to the common maximum, and divide by the common denominator.
+            ### END SOLUTION
+            # 4. Bring both to the common maximum m_new, divide by the common denominator l_new,
+            #    and store O, l and m.
+            ### BEGIN SOLUTION
             m_new = np.maximum(m_old, m_tile)
             keep = shifted_exp(m_old, m_new) * l_old
             join = shifted_exp(m_tile, m_new)
             l_new = keep + join * l_tile
             O[rows] = divide_rows(keep[:, None] * o_old + join[:, None] * (p @ v), l_new)
             l[rows], m[rows] = l_new, m_new
-            # The last tile that these queries see: their LSE is final.
+            ### END SOLUTION
+            # 5. Was this the last tile that these queries see? Then their LSE is final: store it.
+            ### BEGIN SOLUTION
             after = slice(cols.stop, cols.stop + 1)
             if cols.stop == Nk or (causal and fully_masked(rows, after, Nq, Nk)):
                 LSE[rows] = log_sum_exp(m_new, l_new)

@@ -44,6 +44,7 @@ def flash2_forward(
         o = np.zeros(q.shape, np.float32)  # Σ e^(s − m)·v, not yet divided
         l = np.zeros(len(q), np.float32)
         m = np.full(len(q), -np.inf, np.float32)
+        # 1. Every tile of keys that these queries see, in order: update o, l and m. No division.
         ### BEGIN SOLUTION
         for cols in tiles(Nk, Bc):
             if causal and fully_masked(rows, cols, Nq, Nk):
@@ -57,6 +58,9 @@ def flash2_forward(
             l = rescale * l + p.sum(axis=1)
             o = rescale[:, None] * o + p @ V[cols]
             m = m_new
+        ### END SOLUTION
+        # 2. Divide once, and store O and LSE once.
+        ### BEGIN SOLUTION
         O[rows] = divide_rows(o, l)
         LSE[rows] = log_sum_exp(m, l)
         ### END SOLUTION

@@ -44,6 +44,7 @@ def flash_backward(
     Source: FlashAttention-2, Algorithm 2.
     """
     Nq, Nk = Q.shape[0], K.shape[0]
+    # 1. D, one number a query: rowsum(dO ∘ O).
     for rows in tiles(Nq, Br):
         ### BEGIN SOLUTION
         D[rows] = (dO[rows] * O[rows]).sum(axis=1)
@@ -58,17 +59,21 @@ def flash_backward(
                     dQ[rows] = 0
                 continue
             q, do = Q[rows], dO[rows]
+            # 2. P of this tile again, p (Br, Bc), from q, k and one number a row.
             ### BEGIN SOLUTION
-            # P again, from Q, K and one number a row.
             s = scale * (q @ k.T)
             if causal:
                 s = mask_scores(s, rows, cols, Nq, Nk)
             p = shifted_exp(s, LSE[rows][:, None])
-            # Back through O = P V and through the softmax.
+            ### END SOLUTION
+            # 3. Back through O = P V and through the softmax: add to dv, and find ds (Br, Bc).
+            ### BEGIN SOLUTION
             dv += p.T @ do
             dp = do @ v.T
             ds = p * (dp - D[rows][:, None])
-            # Back through S = scale · Q Kᵀ; dQ collects over the outer loop, in HBM.
+            ### END SOLUTION
+            # 4. Back through S = scale · Q Kᵀ: add to dk on chip, and to dQ in HBM.
+            ### BEGIN SOLUTION
             dk += scale * (ds.T @ q)
             dq = np.float32(0) if first else dQ[rows]
             dQ[rows] = dq + scale * (ds @ k)
