@@ -14,7 +14,12 @@ PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ margin: 16px auto; max-width: 1100px; padding: 0 16px; font: 15px/1.5 system-ui, sans-serif; }}
+body {{
+  margin: 16px auto;
+  max-width: 1100px;
+  padding: 0 16px;
+  font: 15px/1.5 system-ui, sans-serif;
+}}
 h1 {{ font-size: 20px; }}
 .fab .title {{ display: none; }}
 </style>

@@ -66,7 +66,8 @@ def decimal(x: float) -> str:
 class SteppedWidget(anywidget.AnyWidget):
     """Base of the widgets: `trace` (one state a step) and `step` (which is shown, from 0).
 
-    A subclass sets `_esm`, `title` (the heading), and `describe`, the text for places without a front end.
+    A subclass sets `_esm`, `title` (the heading) and `describe` (the text shown where there is
+    no front end).
     """
 
     title = t.Unicode("").tag(sync=True)

@@ -163,7 +163,9 @@ def _terms(s: list[float], m: float) -> list[float]:
 
 
 def _weighted(terms: list[float], V: list[list[float]]) -> list[float]:
-    return [sum(p * v for p, v in zip(terms, column, strict=True)) for column in zip(*V, strict=True)]
+    return [
+        sum(p * v for p, v in zip(terms, column, strict=True)) for column in zip(*V, strict=True)
+    ]
 
 
 def _divide(O: list[float], l: float) -> list[float]:
