@@ -1,0 +1,188 @@
+"""Build the notebooks of every lesson from its one source, or check that they are built.
+
+    solutions/NN_name.py  →  lessons/NN_name.ipynb (to be solved) and solutions/NN_name.ipynb
+
+Run as `python -m lessons.build [--check]`.
+"""
+
+import argparse
+import difflib
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from lessons.faithful import unfaithful
+from lessons.notebook import Notebooks, build_notebooks, validate
+from lessons.source import LessonError, read_lesson
+
+COURSE = Path(__file__).resolve().parents[1]
+DIFF_LINES = 16
+
+
+def build_all(root: Path = COURSE) -> list[Notebooks]:
+    """The notebooks of every lesson below `root`, built in memory.
+
+    Raises LessonError, naming file, line and cell, for the first thing that is wrong in a source.
+    """
+    sources = sorted((root / "solutions").glob("*.py"))
+    if not sources:
+        raise LessonError("solutions/ holds no NN_name.py to build a lesson from")
+    repository = repository_address(root)
+    lessons = [read_lesson(path) for path in sources]
+    for one, other in pairwise(lessons):
+        if one.number == other.number:
+            raise LessonError(f"{one.source} and {other.source} are both lesson {one.number:02}")
+    return [build_notebooks(lesson, root, repository) for lesson in lessons]
+
+
+def repository_address(root: Path) -> str:
+    """[project.urls] Repository of pyproject.toml, the one place for it; empty if not set."""
+    path = root / "pyproject.toml"
+    project = tomllib.loads(path.read_text(encoding="utf-8"))["project"] if path.exists() else {}
+    return project.get("urls", {}).get("Repository", "")
+
+
+def write(lessons: list[Notebooks], root: Path = COURSE) -> list[str]:
+    """Write the notebooks that are not yet as built; returns their names."""
+    written = []
+    for name, text in _files(lessons).items():
+        if _read(root / name) != text:
+            validate(name, text)
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_bytes(text.encode())
+            written.append(name)
+    return written
+
+
+def problems(
+    lessons: list[Notebooks], known_exercises: Collection[str], root: Path = COURSE
+) -> list[str]:
+    """What is wrong with the notebooks below `root`; writes nothing.
+
+    Args:
+        lessons: the notebooks as they ought to be.
+        known_exercises: ids of the exercises that can be graded.
+        root: the course's folder.
+    """
+    found = [_stale(name, text, _read(root / name)) for name, text in _files(lessons).items()]
+    found += _orphans(lessons, root)
+    for lesson in lessons:
+        found += _exercise_problems(lesson, known_exercises)
+        found += _faithfulness(lesson, root)
+    return [problem for problem in found if problem]
+
+
+def _files(lessons: list[Notebooks]) -> dict[str, str]:
+    return {name: text for lesson in lessons for name, text in lesson.files().items()}
+
+
+def _read(path: Path) -> str | None:
+    """The text of `path` byte for byte, or None when there is no such file."""
+    return path.read_bytes().decode(errors="replace") if path.is_file() else None
+
+
+def _stale(name: str, built: str, there: str | None) -> str:
+    if there is None:
+        return f"{name}: not built yet"
+    if there == built:
+        return ""
+    diff = difflib.unified_diff(
+        there.splitlines(), built.splitlines(), name, "as its source says", n=1, lineterm=""
+    )
+    lines = [line[:160] for line in diff]
+    if len(lines) > DIFF_LINES:
+        lines[DIFF_LINES:] = [f"... and {len(lines) - DIFF_LINES} more lines"]
+    headline = f"{name}: stale, or edited by hand (its source is what to edit)"
+    return "\n  ".join([headline, *lines])
+
+
+def _orphans(lessons: list[Notebooks], root: Path) -> list[str]:
+    built = _files(lessons)
+    return [
+        f"{folder}/{path.name}: no solutions/{path.stem}.py to build it from; delete it"
+        for folder in ("lessons", "solutions")
+        for path in sorted((root / folder).glob("*.ipynb"))
+        if f"{folder}/{path.name}" not in built
+    ]
+
+
+def _exercise_problems(lesson: Notebooks, known: Collection[str]) -> list[str]:
+    source = f"solutions/{lesson.name}.py"
+    if not lesson.exercises:
+        return [f"{source}: asks no exercise; a lesson has at least one"]
+    return [
+        f"{source}: exercise {exercise!r} is unknown to autograder.exercise; "
+        f"there are {', '.join(known) or 'none'}"
+        for exercise in lesson.exercises
+        if exercise not in known
+    ]
+
+
+def _faithfulness(lesson: Notebooks, root: Path) -> list[str]:
+    try:
+        student, solved = (json.loads(_read(root / name) or "{}") for name in lesson.files())
+        return [f"{lesson.name}: {line}" for line in unfaithful(student, solved)]
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return []  # not a notebook, or not there: reported as stale already
+
+
+def registered_exercises() -> Collection[str]:
+    """Ids of the exercises that can be graded."""
+    # Importing the exercises costs time that building does not need.
+    from autograder.exercise import all_exercises
+
+    return all_exercises()
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    root: Path = COURSE,
+    known_exercises: Callable[[], Collection[str]] = registered_exercises,
+) -> int:
+    """Run the command; returns its exit status: 0 all well, 1 something is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lessons.build",
+        description="Make lessons/NN_name.ipynb and solutions/NN_name.ipynb from each "
+        "solutions/NN_name.py.",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 when a notebook is stale, edited by hand or without a source, "
+        "when solving does more than fill the marked places, or when an exercise is missing",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        lessons = build_all(root)
+        return _check(lessons, known_exercises(), root) if options.check else _build(lessons, root)
+    except LessonError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _build(lessons: list[Notebooks], root: Path) -> int:
+    written = write(lessons, root)
+    for name in written:
+        print(f"wrote {name}")
+    print(f"{len(lessons)} lessons built, {2 * len(lessons) - len(written)} notebooks unchanged")
+    return 0
+
+
+def _check(lessons: list[Notebooks], known: Collection[str], root: Path) -> int:
+    found = problems(lessons, known, root)
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if found:
+        print("`make lessons` builds what is stale.", file=sys.stderr)
+        return 1
+    exercises = sum(len(lesson.exercises) for lesson in lessons)
+    print(f"{len(lessons)} lessons with {exercises} exercises are as their sources say")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
