@@ -5,6 +5,7 @@ student's function returned. A match names the mistake; no match says nothing.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,7 @@ FORWARD_MISTAKES = {
     "no_division": "O is not divided by l at the end",
     "divided_every_tile": "O is divided by l after every tile but not multiplied back",
     "no_mask": "the causal mask is not applied",
+    "no_mask_in_tiles": "the causal mask is not applied",
     "mask_off_by_one": "the causal mask hides the diagonal: keys j ≤ i + Nk − Nq are visible",
     "mask_top_left": "the causal mask is aligned top-left: compare j with i + (Nk − Nq)",
     "bf16_P": "P is rounded to a 16-bit type",
@@ -37,12 +39,30 @@ FORWARD_MISTAKES = {
 }
 
 
-def forward_cause(fx: Fixture, O: np.ndarray) -> str:
-    """The mistake that turns attention on `fx` into this O (Nq, d), or ""."""
-    right, _ = wrong_forward(fx, "")
-    return _matching(
-        O, right, ((text, wrong_forward(fx, name)[0]) for name, text in FORWARD_MISTAKES.items())
-    )
+class ForwardCauses:
+    """Names the mistake behind wrong O's, given all the outputs (fixture, O) of one function.
+
+    Two mistakes can look the same on one fixture. The one that explains every output, right
+    ones included, is believed; without such a one, each output is looked at alone.
+    """
+
+    def __init__(self, outputs: list[tuple[Fixture, np.ndarray]]):
+        self.outputs = outputs
+
+    def of(self, fx: Fixture, O: np.ndarray) -> str:
+        """The mistake that turns attention on `fx` into this O (Nq, d), or ""."""
+        return self._common or _matching(
+            O,
+            wrong_forward(fx, "")[0],
+            ((text, wrong_forward(fx, name)[0]) for name, text in FORWARD_MISTAKES.items()),
+        )
+
+    @cached_property
+    def _common(self) -> str:
+        for name, text in FORWARD_MISTAKES.items():
+            if all(_alike(O, wrong_forward(fx, name)[0]) for fx, O in self.outputs):
+                return text
+        return ""
 
 
 def lse_cause(fx: Fixture, LSE: np.ndarray) -> str:
@@ -55,25 +75,26 @@ def lse_cause(fx: Fixture, LSE: np.ndarray) -> str:
             "only ln l was stored: LSE = m + ln l": np.log(l),
             "l was stored: LSE = m + ln l": l,
             "the logarithm is to base 2: LSE uses the natural one": m + np.log2(l),
-            "the signs are mixed up: LSE = m + ln l": m - np.log(l),
         }
     return _matching(LSE, right, stored_instead.items())
 
 
 def wrong_forward(fx: Fixture, mistake: str) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Tiled attention on `fx` with one mistake ("" for none): O, and (m, l), all in float64."""
+    """Tiled attention on `fx` with one mistake ("" for none): O, and (m, l).
+
+    In fp32, as the student's: some mistakes show only where fp32 overflows.
+    """
     Nq, (Nk, d) = len(fx.Q), fx.K.shape
-    Q, K, V = (x.astype(np.float64) for x in (fx.Q, fx.K, fx.V))
-    o, l = np.zeros((Nq, d)), np.zeros(Nq)
-    m = np.full(Nq, 0.0 if mistake in ("no_max", "max_starts_at_0") else -np.inf)
+    o, l = np.zeros((Nq, d), np.float32), np.zeros(Nq, np.float32)
+    m = np.full_like(l, 0.0 if mistake in ("no_max", "max_starts_at_0") else -np.inf)
     with np.errstate(all="ignore"):
         for cols in _visited_tiles(mistake, Nk, fx.Bc):
-            s, v = _scores(fx, mistake, Q, K, cols), V[cols]
+            s, v = _scores(fx, mistake, fx.Q, fx.K, cols), fx.V[cols]
             if mistake == "pad_score_0":
                 short = fx.Bc - s.shape[1]
                 s, v = np.pad(s, ((0, 0), (0, short))), np.pad(v, ((0, short), (0, 0)))
             o, m, l = _absorb(mistake, s, v, o, m, l, first=cols.start == 0)
-        if mistake != "no_division":
+        if mistake not in ("no_division", "divided_every_tile"):
             o = o / np.where(l == 0, 1, l)[:, None]
     return o, (m, l)
 
@@ -91,15 +112,16 @@ def _visited_tiles(mistake: str, Nk: int, Bc: int) -> list[slice]:
 
 def _scores(fx: Fixture, mistake: str, Q, K, cols: slice) -> np.ndarray:
     power = {"no_scale": 0, "scale_twice": 2}.get(mistake, 1)
-    s = fx.scale**power * (Q @ K[cols].T)
+    s = Q.dtype.type(fx.scale**power) * (Q @ K[cols].T)
     if not fx.causal or mistake == "no_mask":
         return s
-    offset = {
-        "mask_top_left": 0,
-        "mask_off_by_one": len(K) - len(Q) - 1,
-    }.get(mistake, len(K) - len(Q))
+    aligned = len(K) - len(Q)
     i, j = np.arange(len(Q))[:, None], np.arange(cols.start, cols.stop)[None, :]
-    return np.where(j <= i + offset, s, -np.inf)
+    last_of_its_tile = np.minimum((i // fx.Br + 1) * fx.Br, len(Q)) - 1
+    in_visited_tile = cols.start <= last_of_its_tile + aligned
+    offset = {"mask_top_left": 0, "mask_off_by_one": aligned - 1}.get(mistake, aligned)
+    seen = in_visited_tile & ((j <= i + offset) | (mistake == "no_mask_in_tiles"))
+    return np.where(seen, s, -np.inf).astype(s.dtype)
 
 
 def _absorb(mistake: str, s, v, o, m, l, *, first: bool):
@@ -107,7 +129,7 @@ def _absorb(mistake: str, s, v, o, m, l, *, first: bool):
     if mistake == "no_max" or (mistake == "frozen_max" and not first):
         m_new = m
     p = np.where(s == -np.inf, 0, np.exp(s - m_new[:, None]))
-    factor = np.where(m == -np.inf, 0, np.exp(m - m_new))
+    factor = np.where(m == -np.inf, np.float32(0), np.exp(m - m_new))
     if mistake == "inverse_rescale" and not first:
         factor = 1 / factor
     if mistake == "bf16_P":
@@ -125,7 +147,7 @@ def _absorb(mistake: str, s, v, o, m, l, *, first: bool):
 def _bf16(x: np.ndarray) -> np.ndarray:
     import ml_dtypes
 
-    return x.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
 def gradient_cause(fx: Fixture, name: str, got: np.ndarray) -> str:
@@ -147,8 +169,14 @@ class _GradientPieces:
         self.fx = fx
         self.Q, self.K, self.V, self.dO = (x.astype(np.float64) for x in (fx.Q, fx.K, fx.V, fx.dO))
         O, (m, l) = wrong_forward(fx, "")
-        s = _scores(fx, "", self.Q, self.K, slice(0, len(self.K)))
-        unmasked = fx.scale * (self.Q @ self.K.T)
+        every_key = slice(0, len(self.K))
+        s = _scores(fx, "", self.Q, self.K, every_key)
+        unmasked = np.hstack(
+            [
+                _scores(fx, "no_mask_in_tiles", self.Q, self.K, cols)
+                for cols in tiles(len(fx.K), fx.Bc)
+            ]
+        )
         shift, l = np.where(m == -np.inf, 0, m)[:, None], np.where(l == 0, 1, l)[:, None]
         self.P = np.where(s == -np.inf, 0, np.exp(s - shift)) / l
         with np.errstate(over="ignore"):

@@ -47,9 +47,9 @@ def fixture_names(tier: Tier, *, causal: bool = True) -> list[str]:
     return [name for name, recipe in recipes.items() if causal or not recipe.causal]
 
 
-def judge_traffic(fx: Fixture, machine: Machine, bounds: Bounds) -> Iterator[TrafficFinding]:
+def judge_traffic(trial: "Trial", bounds: Bounds) -> Iterator[TrafficFinding]:
     """One finding for every array and direction that moves, or should, anything."""
-    for array, moved in machine.traffic.arrays.items():
+    for array, moved in trial.machine.traffic.arrays.items():
         lower, upper = bounds.lower.get(array, Moved()), bounds.upper.get(array, Moved())
         for direction in ("read", "written"):
             measured = getattr(moved, direction)
@@ -57,7 +57,7 @@ def judge_traffic(fx: Fixture, machine: Machine, bounds: Bounds) -> Iterator[Tra
             most = FP32_BYTES * getattr(upper, direction)
             if measured or most:
                 cause = _traffic_cause(array, direction, measured, least, most)
-                yield TrafficFinding(array, direction, measured, least, most, fx.name, cause)
+                yield TrafficFinding(array, direction, measured, least, most, trial.label, cause)
 
 
 def _traffic_cause(array: str, direction: str, measured: int, least: int, most: int) -> str:
@@ -113,84 +113,95 @@ def weights_off(fx: Fixture, O: np.ndarray) -> str:
     return f"the weights of key tiles {bad} are off" if bad else ""
 
 
-class ForwardJudge:
-    """Judges O on each fixture, and the LSE over all of them."""
+@dataclass(frozen=True)
+class Trial:
+    """One run of the candidate: the fixture, and the machine with what it left in HBM."""
 
-    def __init__(self):
-        self.lse_findings: list[Finding] = []
+    fx: Fixture
+    machine: Machine
+    label: str
 
-    def judge(self, fx: Fixture, machine: Machine) -> Iterator[Finding]:
-        """Findings for O; the LSE is kept for `judge_lse`."""
-        shape = {"causal": fx.causal, "scale": fx.scale}
-        truth_O, truth_LSE = attention(fx.Q, fx.K, fx.V, **shape)
-        naive_O, naive_LSE = naive_forward(fx.Q, fx.K, fx.V, **shape)
-        budget = Budget.of(truth_O, naive_O, factor=FORWARD_FACTOR, floor=FORWARD_FLOOR)
-        O = machine.to_host("O")
+
+def judge_forward(trials: list[Trial]) -> Iterator[Finding]:
+    """A finding on O for each trial, and one on the LSE over all of them."""
+    outputs = [(trial.fx, trial.machine.to_host("O")) for trial in trials]
+    causes = diagnosis.ForwardCauses(outputs)
+    for trial, (fx, O) in zip(trials, outputs, strict=True):
+        budget = Budget.of(_truth(fx)[0], _naive(fx)[0], factor=FORWARD_FACTOR, floor=FORWARD_FLOOR)
         yield compare(
-            fx,
+            trial,
             "O",
             O,
             budget,
             fx.Br,
             invariant=fx.invariant,
-            cause=lambda: (
-                never_stored(machine, "O", len(O))
-                or diagnosis.forward_cause(fx, O)
-                or weights_off(fx, O)
+            cause=lambda trial=trial, fx=fx, O=O: (
+                never_stored(trial.machine, "O", len(O)) or causes.of(fx, O) or weights_off(fx, O)
             ),
         )
-        if "LSE" in machine.traffic.arrays:
-            floor = FORWARD_FLOOR + lse_floor(fx.Q, fx.K, **shape)
-            budget = Budget.of(truth_LSE, naive_LSE, factor=FORWARD_FACTOR, floor=floor)
-            LSE = machine.to_host("LSE")
-            self.lse_findings.append(
-                compare(
-                    fx,
-                    "LSE",
-                    LSE,
-                    budget,
-                    fx.Br,
-                    invariant=LSE_INVARIANT,
-                    cause=lambda: (
-                        never_stored(machine, "LSE", len(LSE)) or diagnosis.lse_cause(fx, LSE)
-                    ),
-                )
+    if "LSE" in trials[0].machine.traffic.arrays:
+        # One finding: the first fixture on which it is wrong, or any if it never is.
+        yield min(map(_judge_lse, trials), key=lambda finding: finding.passed)
+
+
+def _judge_lse(trial: Trial) -> Finding:
+    fx, LSE = trial.fx, trial.machine.to_host("LSE")
+    floor = FORWARD_FLOOR + lse_floor(fx.Q, fx.K, causal=fx.causal, scale=fx.scale)
+    budget = Budget.of(_truth(fx)[1], _naive(fx)[1], factor=FORWARD_FACTOR, floor=floor)
+    return compare(
+        trial,
+        "LSE",
+        LSE,
+        budget,
+        fx.Br,
+        invariant=LSE_INVARIANT,
+        cause=lambda: never_stored(trial.machine, "LSE", len(LSE)) or diagnosis.lse_cause(fx, LSE),
+    )
+
+
+def _truth(fx: Fixture) -> tuple[np.ndarray, np.ndarray]:
+    return attention(fx.Q, fx.K, fx.V, causal=fx.causal, scale=fx.scale)
+
+
+def _naive(fx: Fixture) -> tuple[np.ndarray, np.ndarray]:
+    return naive_forward(fx.Q, fx.K, fx.V, causal=fx.causal, scale=fx.scale)
+
+
+def judge_gradients(trials: list[Trial]) -> Iterator[Finding]:
+    """Findings on dQ, dK and dV of each trial, each claiming the fixture's invariant."""
+    for trial in trials:
+        fx = trial.fx
+        data, shape = (fx.Q, fx.K, fx.V, fx.dO), {"causal": fx.causal, "scale": fx.scale}
+        truth, naive = attention_gradients(*data, **shape), naive_backward(*data, **shape)
+        floors = gradient_floors(*data, **shape, eps=EPS_FP32)
+        for name, tile in (("dQ", fx.Br), ("dK", fx.Bc), ("dV", fx.Bc)):
+            budget = Budget.of(
+                getattr(truth, name),
+                getattr(naive, name),
+                factor=GRADIENT_FACTOR,
+                floor=getattr(floors, name),
             )
-
-    def judge_lse(self) -> Iterator[Finding]:
-        """One finding: the first fixture on which the LSE was wrong, or the last one tried."""
-        if self.lse_findings:
-            yield min(self.lse_findings, key=lambda finding: finding.passed)
+            yield _judge_gradient(trial, name, budget, tile)
 
 
-def judge_gradients(fx: Fixture, machine: Machine) -> Iterator[Finding]:
-    """Findings for dQ, dK and dV; the fixture's invariant is claimed by each in turn."""
-    data, shape = (fx.Q, fx.K, fx.V, fx.dO), {"causal": fx.causal, "scale": fx.scale}
-    truth, naive = attention_gradients(*data, **shape), naive_backward(*data, **shape)
-    floors = gradient_floors(*data, **shape, eps=EPS_FP32)
-    for name, tile in (("dQ", fx.Br), ("dK", fx.Bc), ("dV", fx.Bc)):
-        budget = Budget.of(
-            getattr(truth, name),
-            getattr(naive, name),
-            factor=GRADIENT_FACTOR,
-            floor=getattr(floors, name),
-        )
-        got = machine.to_host(name)
-        yield compare(
-            fx,
-            name,
-            got,
-            budget,
-            tile,
-            invariant=f"{name}: {fx.invariant}",
-            cause=lambda name=name, got=got: (
-                never_stored(machine, name, len(got)) or diagnosis.gradient_cause(fx, name, got)
-            ),
-        )
+def _judge_gradient(trial: Trial, name: str, budget: Budget, tile: int) -> Finding:
+    got = trial.machine.to_host(name)
+    return compare(
+        trial,
+        name,
+        got,
+        budget,
+        tile,
+        invariant=f"{name}: {trial.fx.invariant}",
+        cause=lambda: (
+            never_stored(trial.machine, name, len(got))
+            or diagnosis.gradient_cause(trial.fx, name, got)
+        ),
+    )
 
 
 def compare(
-    fx: Fixture,
+    trial: Trial,
     name: str,
     got: np.ndarray,
     budget: Budget,
@@ -202,15 +213,59 @@ def compare(
     """One finding about one tensor; `cause` is only asked when it is wrong."""
     worst = float(np.max(errors(got, budget.truth), initial=0.0))
     if budget.accepts(got):
-        return Finding(invariant, True, fx.name, error=worst, allowed=budget.allowed)
+        return Finding(invariant, True, trial.label, error=worst, allowed=budget.allowed)
     where = locate(name, got, budget, tile)
-    return Finding(invariant, False, fx.name, where, cause(), worst, budget.allowed)
+    return Finding(invariant, False, trial.label, where, cause(), worst, budget.allowed)
 
 
-def run_fixture(
-    candidate: Candidate, fx: Fixture, machine: Machine, arrays: list[HbmArray], keywords: dict
-) -> Finding | None:
-    """Run the candidate; a finding if it broke down, None if there is a result to judge."""
+SetUp = Callable[[Fixture], tuple[Machine, list[HbmArray], dict]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fixture to try, and how to lay it out in HBM; `label` where the name is not enough."""
+
+    fixture: str
+    set_up: SetUp
+    label: str = ""
+
+
+def examine_attention(
+    candidate: Candidate,
+    runs: list[Run],
+    seed: int,
+    *,
+    judge: Callable[[list[Trial]], Iterator[Finding]],
+    bounds: Callable[[Fixture, Machine], Bounds],
+) -> Iterator[Evidence]:
+    """Run every fixture, then judge: is the result exact, and were the right bytes moved?
+
+    When the candidate has to be stopped by force, what it had finished is judged all the same.
+    """
+    trials: list[Trial] = []
+    stopped: StudentFault | None = None
+    for run in runs:
+        try:
+            outcome = _try(candidate, run, seed)
+        except StudentFault as fault:
+            stopped = fault
+            break
+        if isinstance(outcome, Trial):
+            trials.append(outcome)
+        else:
+            yield outcome
+    if trials:
+        yield from judge(trials)
+    for trial in trials:
+        yield from judge_traffic(trial, bounds(trial.fx, trial.machine))
+    if stopped:
+        raise stopped
+
+
+def _try(candidate: Candidate, run: Run, seed: int) -> Trial | Finding:
+    """A trial to judge, or a finding that the candidate broke down. Raises fatal faults."""
+    fx, label = fixture(run.fixture, seed), run.label or run.fixture
+    machine, arrays, keywords = run.set_up(fx)
     machine.seal()
     try:
         candidate.on_machine(machine, arrays, keywords)
@@ -218,28 +273,7 @@ def run_fixture(
     except StudentFault as fault:
         if fault.fatal:
             raise
-        return Finding(fx.invariant, False, fx.name, detail=str(fault))
+        return Finding(fx.invariant, False, label, detail=str(fault))
     except MemoryError as overflow:
-        return Finding(fx.invariant, False, fx.name, detail=str(overflow))
-    return None
-
-
-def examine_attention(
-    candidate: Candidate,
-    names: list[str],
-    seed: int,
-    *,
-    set_up: Callable[[Fixture], tuple[Machine, list[HbmArray], dict]],
-    judge: Callable[[Fixture, Machine], Iterator[Finding]],
-    bounds: Callable[[Fixture, Machine], Bounds],
-) -> Iterator[Evidence]:
-    """Every fixture in turn: is the result exact, and were the right bytes moved?"""
-    for name in names:
-        fx = fixture(name, seed)
-        machine, arrays, keywords = set_up(fx)
-        breakdown = run_fixture(candidate, fx, machine, arrays, keywords)
-        if breakdown:
-            yield breakdown
-            continue
-        yield from judge(fx, machine)
-        yield from judge_traffic(fx, machine, bounds(fx, machine))
+        return Finding(fx.invariant, False, label, detail=str(overflow))
+    return Trial(fx, machine, label)

@@ -1,15 +1,15 @@
 """Lesson 01: standard attention in three kernels, S and P in HBM."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
     Bounds,
-    ForwardJudge,
+    Run,
     examine_attention,
     fixture_names,
+    judge_forward,
 )
 from autograder.fixtures import Fixture
 from reference_numpy import io_complexity
@@ -38,15 +38,9 @@ def bounds(fx: Fixture, machine: Machine) -> Bounds:
 
 def examine(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """All fixtures without a mask; the first again on a chip too small for K and V."""
-    judge = ForwardJudge()
-    names = fixture_names(tier, causal=False)
-    yield from examine_attention(
-        candidate, names, seed, set_up=set_up, judge=judge.judge, bounds=bounds
-    )
-    for evidence in examine_attention(
-        candidate, ["normal"], seed, set_up=set_up_small_sram, judge=judge.judge, bounds=bounds
-    ):
-        yield replace(evidence, fixture="small_sram")
+    runs = [Run(name, set_up) for name in fixture_names(tier, causal=False)]
+    runs.append(Run("normal", set_up_small_sram, label="small_sram"))
+    return examine_attention(candidate, runs, seed, judge=judge_forward, bounds=bounds)
 
 
 EXERCISES = [

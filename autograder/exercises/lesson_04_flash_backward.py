@@ -8,6 +8,7 @@ from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
     Bounds,
+    Run,
     exactly,
     examine_attention,
     fixture_names,
@@ -46,14 +47,8 @@ def bounds(fx: Fixture, machine: Machine) -> Bounds:
 
 def examine(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """All fixtures and the traffic of each."""
-    yield from examine_attention(
-        candidate,
-        fixture_names(tier),
-        seed,
-        set_up=set_up,
-        judge=judge_gradients,
-        bounds=bounds,
-    )
+    runs = [Run(name, set_up) for name in fixture_names(tier)]
+    return examine_attention(candidate, runs, seed, judge=judge_gradients, bounds=bounds)
 
 
 EXERCISES = [

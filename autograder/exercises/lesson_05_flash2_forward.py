@@ -6,10 +6,11 @@ from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
     Bounds,
-    ForwardJudge,
+    Run,
     exactly,
     examine_attention,
     fixture_names,
+    judge_forward,
 )
 from autograder.exercises.value_cases import examine_numbers
 from autograder.fixtures import Fixture
@@ -34,11 +35,8 @@ def bounds(fx: Fixture, machine: Machine) -> Bounds:
 
 def examine_forward(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """All fixtures, the LSE over all of them, and the traffic of each."""
-    judge = ForwardJudge()
-    yield from examine_attention(
-        candidate, fixture_names(tier), seed, set_up=set_up, judge=judge.judge, bounds=bounds
-    )
-    yield from judge.judge_lse()
+    runs = [Run(name, set_up) for name in fixture_names(tier)]
+    return examine_attention(candidate, runs, seed, judge=judge_forward, bounds=bounds)
 
 
 def examine_warp_split(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:

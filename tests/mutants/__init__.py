@@ -1,0 +1,1 @@
+"""Wrong functions that the grader must catch, each for its own reason."""
