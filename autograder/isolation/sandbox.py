@@ -5,6 +5,7 @@ and no exercises, and `python -I -S` keeps the installed course off its path.
 """
 
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ COURSE_FILES = (
     "reference_numpy/machine.py",
     "reference_numpy/traffic.py",
     "reference_numpy/tiling.py",
+    "reference_numpy/online_softmax.py",
     "autograder/__init__.py",
     "autograder/prelude.py",
     "autograder/candidate.py",
@@ -38,6 +40,7 @@ COURSE_FILES = (
     "autograder/isolation/remote_machine.py",
 )
 MARK = "COURSE_RUN"  # environment variable by which a run's processes are found
+_ANSWER = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
 _START = "import sys; sys.path[:0] = sys.argv[3:]; from autograder.isolation.child import main; "
 _MAIN = "main(int(sys.argv[1]), int(sys.argv[2]))"
 
@@ -66,7 +69,7 @@ class Rooms:
         for name in COURSE_FILES:
             target = rooms.course / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(COURSE / name, target)
+            target.write_text(without_answers((COURSE / name).read_text("utf-8")), "utf-8")
         return rooms
 
     def close(self) -> None:
@@ -75,6 +78,11 @@ class Rooms:
             shutil.rmtree(self.base, ignore_errors=True)
         except RecursionError:  # folders nested deeper than Python calls
             subprocess.run(["rm", "-rf", "--", str(self.base)], check=False)
+
+
+def without_answers(source: str) -> str:
+    """A course file with `raise NotImplementedError` for every solution that is marked in it."""
+    return _ANSWER.sub(r"\1raise NotImplementedError", source)
 
 
 def readable() -> list[Path]:

@@ -1,0 +1,74 @@
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.exercise import Tier
+from autograder.grading import grade_submission
+from autograder.isolation.limits import Limits
+from autograder.isolation.sandbox import MARK, Sandbox
+from autograder.submission import read_submission
+from tests.autograder.conftest import code_cell
+
+SECONDS = 1.0
+LONGEST = 4.0  # start, time limit, clean-up, on a busy machine
+
+
+def processes_of_ours() -> list[str]:
+    """Every live process that carries the mark of a graded submission."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and f"{MARK}=".encode() in (entry / "environ").read_bytes():
+                found.append((entry / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+def sleepers(seconds: int) -> list[str]:
+    """Processes that run `sleep SECONDS`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and f"sleep\0{seconds}\0".encode() in command:
+            found.append(command)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(monkeypatch, tmp_path):
+    """After every test: no process of the submission, no folder of it, and it was quick."""
+    rooms = tmp_path / "rooms"
+    rooms.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(rooms))
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < LONGEST
+    assert processes_of_ours() == []
+    assert list(rooms.iterdir()) == []
+
+
+@pytest.fixture
+def grade(notebook):
+    """Grade one cell that answers an exercise, with tight limits."""
+
+    def grade(source, exercise="double", *, helpers=(), **limits):
+        cells = [code_cell(helper, tags=["helper"]) for helper in helpers]
+        submission = read_submission(notebook(*cells, code_cell(source, exercise)))
+        sandbox = Sandbox(Limits(**{"seconds": SECONDS, "memory": 1 << 30} | limits))
+        (result,) = grade_submission(submission, sandbox, Tier.FULL, seed=1, only=[exercise])
+        return result
+
+    return grade
+
+
+def said(result) -> str:
+    """Everything a result says in words."""
+    return "\n".join([result.message, *(finding.detail for finding in result.findings)])
