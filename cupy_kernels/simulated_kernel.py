@@ -1,0 +1,68 @@
+"""A kernel in the simulator: NumPy arrays in host memory, the PTX run by `simulator/`."""
+
+import functools
+
+from cupy_kernels import device, launch_checks, measure, simulator
+from cupy_kernels.kernel_source import KernelSource
+from cupy_kernels.launch_checks import HOPPER, Bound
+from cupy_kernels.resources import Resources
+
+
+class SimulatedKernel:
+    """One kernel of a source, loaded into the simulator, which models a Hopper GPU's limits."""
+
+    limits = HOPPER
+
+    def __init__(self, source: KernelSource, name: str):
+        self.source = source
+        self.name = name
+        ptx = source.ptx
+        program = _program(ptx.text, source.code, source.filename)
+        mangled = {expression: program.kernels[m] for expression, m in ptx.lowered_names.items()}
+        self._kernel = source.pick(name, {**program.kernels, **mangled})
+
+    @property
+    def resources(self) -> Resources:
+        """Registers and spills of the machine code that a Hopper GPU would run."""
+        return self.source.resources(self.name, self.source.arch or "sm_90a")
+
+    @property
+    def static_shared_bytes(self) -> int:
+        """Static shared memory a block."""
+        return self._kernel.static_shared_bytes
+
+    @property
+    def max_threads(self) -> int:
+        """The largest block: `__launch_bounds__`, or what the device allows."""
+        return self._kernel.max_threads or self.limits.threads_per_block
+
+    def allow_dynamic_shared(self, size: int) -> None:
+        """Nothing to prepare: each launch tells the simulator what is allowed."""
+
+    def launch(self, grid, block, bound: Bound, shared_mem, allowed_shared, stream, limits) -> None:
+        """Run to the end; arrays are changed in place, CuPy arrays by way of host memory."""
+        host = [_on_host(arg) for _, arg in bound]
+        counts = simulator.launch(
+            self._kernel,
+            grid,
+            block,
+            host,
+            shared_bytes=shared_mem,
+            max_dynamic_shared_bytes=allowed_shared,
+            names=[parameter.name for parameter, _ in bound],
+            **({"limits": limits} if limits else {}),
+        )
+        for (parameter, given), copy in zip(bound, host, strict=True):
+            if copy is not given and parameter.is_output:
+                given.set(copy)
+        measure.record_simulated_launch(self.source, self.name, counts)
+
+
+@functools.lru_cache(maxsize=64)
+def _program(ptx, code, filename):
+    """Parsing and translating PTX costs more than a small launch: keep the recent programs."""
+    return simulator.load(ptx, source=code, filename=filename)
+
+
+def _on_host(arg):
+    return device.move(arg, "sim") if launch_checks.is_array(arg) else arg
