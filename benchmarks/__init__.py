@@ -1,0 +1,1 @@
+"""Our kernels beside their peers, the simulator beside the card, and the recorded evidence."""

@@ -12,11 +12,11 @@ N, WARPS = 1024, 32
 
 
 def _loads(requests, sectors):
-    return {"global_load_requests": requests, "global_load_sectors": sectors}
+    return {"load_requests": requests, "load_sectors": sectors}
 
 
 def _stores(requests, sectors):
-    return {"global_store_requests": requests, "global_store_sectors": sectors}
+    return {"store_requests": requests, "store_sectors": sectors}
 
 
 COALESCED_STORE = _stores(WARPS, 4 * WARPS)

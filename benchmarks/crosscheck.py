@@ -1,0 +1,243 @@
+"""The simulator beside the card: every kernel of the sampler in both, outputs and counters.
+
+Outputs must be equal bit for bit, or agree within the case's stated ulps. The load-store unit's
+sectors and requests must be equal, but for the sectors of cp.async. One failing kernel is reported
+and the rest go on: kernels run in a child process that is started again behind one that dies.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from . import hardware_counters, results_file
+from .results_file import row
+
+ROOT = Path(__file__).parents[1]
+REQUIRED = ("load_sectors", "load_requests", "store_sectors", "store_requests")
+
+
+@dataclass
+class Outcome:
+    """What is known of one kernel after the crosscheck; an empty `trouble` means it all agrees."""
+
+    name: str
+    simulated: dict | None = None
+    counts: dict = field(default_factory=dict)
+    on_gpu: dict | None = None
+    hardware: dict = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
+
+
+def main(names: list[str], out: str | None, with_counters: bool, keep: str | None) -> int:
+    """Run the comparison, print its table, record it under `out`; 1 if anything disagrees."""
+    sampler = _sampler()
+    unknown = [name for name in names if name not in sampler]
+    if unknown:
+        print(f"the sampler has no kernel {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    names = names or list(sampler)
+    if keep:
+        Path(keep).mkdir(parents=True, exist_ok=True)
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as folder:
+        outcomes = {name: Outcome(name) for name in names}
+        _simulate(outcomes)
+        _run_on_gpu(outcomes, Path(folder))
+        if with_counters:
+            _count_on_gpu(outcomes, Path(folder))
+    for outcome in outcomes.values():
+        _compare(outcome, with_counters)
+    _print_table(outcomes, with_counters)
+    if out:
+        rows = [r for outcome in outcomes.values() for r in _rows(outcome)]
+        print(results_file.write(out, rows, {"summary": _summary(outcomes)}))
+    return int(any(outcome.trouble for outcome in outcomes.values()))
+
+
+def _sampler():
+    """The sampler lives with the tests, at the root of the repository."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from tests.cupy_kernels.sampler import SAMPLER
+
+    return SAMPLER
+
+
+def _simulate(outcomes):
+    from tests.cupy_kernels.sampler.simulate import simulate
+
+    start = time.perf_counter()
+    for name, outcome in outcomes.items():
+        case = _sampler()[name]
+        arguments, _ = case.arguments()
+        try:
+            counts = simulate(case, arguments)
+        except Exception as error:
+            first = (str(error).splitlines() or [""])[0]
+            outcome.trouble.append(f"simulator: {type(error).__name__}: {first[:200]}")
+            _log(traceback.format_exc())
+            continue
+        outcome.simulated = arguments
+        outcome.counts = simulator_counts(counts.totals)
+    _log(f"simulated {len(outcomes)} kernels in {time.perf_counter() - start:.1f} s")
+
+
+def simulator_counts(counts) -> dict:
+    """The totals that have a counterpart on the card; cp.async requests count as loads there."""
+    totals = {name: getattr(counts, name) for name in hardware_counters.COUNTERPARTS}
+    totals["load_requests"] += counts.cp_async_requests
+    return totals | {"cp_async_sectors": counts.cp_async_sectors}
+
+
+def _run_on_gpu(outcomes, folder):
+    """Launch all kernels in child processes; a new child starts behind a kernel that ends one."""
+    waiting = list(outcomes)
+    while waiting:
+        finished, said = _child(waiting, folder)
+        for name in finished:
+            with np.load(folder / f"{name}.npz") as arrays:
+                outcomes[name].on_gpu = dict(arrays)
+        waiting = waiting[len(finished) :]
+        if waiting:
+            outcomes[waiting[0]].trouble.append(f"GPU: {said}")
+            _log(f"{waiting[0]} ended the GPU process: {said}")
+            waiting = waiting[1:]
+
+
+def _child(names, folder):
+    finished = folder / "finished"
+    finished.write_text("")
+    command = [sys.executable, "-m", "benchmarks.gpu_launches", str(folder), *names]
+    try:
+        answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
+        said = answer.stderr.strip().splitlines()
+    except subprocess.TimeoutExpired:
+        said = ["no answer within 540 s"]
+    return finished.read_text().split(), (said or ["ended without a word"])[-1][:300]
+
+
+def _count_on_gpu(outcomes, folder):
+    """Counters of every kernel that ran: one ncu process, launches matched by their order."""
+    metrics = hardware_counters.available()
+    (folder / "metrics.txt").write_text("\n".join(metrics) + "\n")
+    waiting = [name for name, outcome in outcomes.items() if outcome.on_gpu is not None]
+    attempt = 0
+    while waiting:
+        attempt += 1
+        log = folder / f"ncu-{attempt}"
+        command = ["-m", "benchmarks.gpu_launches", str(folder), *waiting]
+        rows = hardware_counters.profile(command, metrics, log)
+        for name, counters in zip(waiting, rows, strict=False):
+            if not _is_named(counters["kernel"], _sampler()[name].kernel):
+                _log(f"ncu: {counters['kernel']} where {name} was expected; stopping the count")
+                rows = []
+                break
+            outcomes[name].hardware = counters
+        waiting = waiting[len(rows) :]
+        if waiting:
+            said = _last_line(log.with_suffix(".err")) or _last_line(log.with_suffix(".csv"))
+            outcomes[waiting[0]].trouble.append(f"ncu: {said}")
+            waiting = waiting[1:] if rows else []
+    counters = {name: outcome.hardware for name, outcome in outcomes.items()}
+    (folder / "counters.json").write_text(json.dumps(counters, indent=1))
+
+
+def _is_named(shown, kernel):
+    return shown.replace("void ", "").startswith(kernel.partition("<")[0])
+
+
+def _last_line(path):
+    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def _compare(outcome, with_counters):
+    case = _sampler()[outcome.name]
+    _, expected = case.arguments()
+    for where, arguments in (("simulator", outcome.simulated), ("GPU", outcome.on_gpu)):
+        if arguments is not None:
+            outcome.trouble += [f"{where}: {d}" for d in case.differences(arguments, expected)]
+    if outcome.simulated is not None and outcome.on_gpu is not None:
+        apart = case.differences(outcome.on_gpu, {n: outcome.simulated[n] for n in expected})
+        outcome.trouble += [f"GPU beside simulator: {line}" for line in apart]
+    if with_counters and outcome.hardware and outcome.simulated is not None:
+        outcome.trouble += [
+            f"{name}: simulator {ours:,}, ncu {theirs:,}"
+            for name, ours, theirs in compared_counters(outcome)
+            if ours != theirs and name in REQUIRED
+        ]
+
+
+def compared_counters(outcome: Outcome):
+    """(name, simulator's count, hardware's count) wherever both exist and mean the same."""
+    for name, counters in hardware_counters.COUNTERPARTS.items():
+        values = [outcome.hardware.get(counter) for counter in counters]
+        if None in values or (name == "mma" and not outcome.counts["mma"]):
+            continue
+        if name == "load_sectors" and outcome.counts["cp_async_sectors"]:
+            continue
+        yield name, outcome.counts[name], sum(values)
+
+
+def _rows(outcome):
+    case = _sampler()[outcome.name]
+    common = {"device": "simulator", "peer": "GPU"}
+    if outcome.simulated is not None and outcome.on_gpu is not None:
+        _, expected = case.arguments()
+        agree = not case.differences(outcome.on_gpu, {n: outcome.simulated[n] for n in expected})
+        yield row(
+            "crosscheck", outcome.name, "outputs agree", int(agree), "bool", peer_value=1, **common
+        )
+    for name, ours, theirs in compared_counters(outcome) if outcome.hardware else ():
+        equal = 1.0 if ours == theirs else round(ours / theirs, 4) if theirs else None
+        yield row(
+            "crosscheck",
+            outcome.name,
+            name,
+            ours,
+            "count",
+            peer_value=theirs,
+            ratio=equal,
+            **common,
+        )
+
+
+def _summary(outcomes):
+    pairs = [p for o in outcomes.values() if o.hardware and o.counts for p in compared_counters(o)]
+    counts = {}
+    for name, ours, theirs in pairs:
+        equal, compared = counts.get(name, (0, 0))
+        counts[name] = (equal + (ours == theirs), compared + 1)
+    return {
+        "kernels": len(outcomes),
+        "kernels that agree in all": sum(not o.trouble for o in outcomes.values()),
+        "counters equal": {name: f"{equal} of {total}" for name, (equal, total) in counts.items()},
+        "trouble": {o.name: o.trouble for o in outcomes.values() if o.trouble},
+    }
+
+
+def _print_table(outcomes, with_counters):
+    print(f"{'kernel':26} {'outputs':9} {'counters':9} unequal counters (simulator / ncu)")
+    for outcome in outcomes.values():
+        ran = outcome.simulated is not None and outcome.on_gpu is not None
+        wrong = [t for t in outcome.trouble if not t.startswith(REQUIRED)]
+        outputs = ("differ" if wrong else "equal") if ran else "no run"
+        pairs = list(compared_counters(outcome)) if outcome.hardware and outcome.counts else []
+        unequal = [f"{n} {a:,}/{b:,}" for n, a, b in pairs if a != b]
+        state = f"{len(pairs) - len(unequal)}/{len(pairs)}" if with_counters else "-"
+        print(f"{outcome.name:26} {outputs:9} {state:9} {', '.join(unequal)}")
+    for outcome in outcomes.values():
+        for line in outcome.trouble:
+            print(f"! {outcome.name}: {line}")
+    print(json.dumps({k: v for k, v in _summary(outcomes).items() if k != "trouble"}, indent=1))
+
+
+def _log(text):
+    print(text, file=sys.stderr, flush=True)
