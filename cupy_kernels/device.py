@@ -7,9 +7,10 @@ only when a kernel is about to run: importing this package never needs it.
 import functools
 import os
 import re
-import sys
 
 import numpy as np
+
+from cupy_kernels.notices import say_once
 
 DEVICES = ("gpu", "sim")
 
@@ -41,7 +42,7 @@ def choose(kernel: str, arch: str | None = None, device: str | None = None) -> s
         return "gpu"
     if forced == "gpu":
         raise RuntimeError(f"{kernel} cannot run on the GPU: {obstacle}")
-    _say_once(f"{obstacle}: kernels run in the simulator")
+    say_once(f"{obstacle}: kernels run in the simulator")
     return "sim"
 
 
@@ -94,8 +95,3 @@ def _obstacle(arch):
     if capability == wanted or (capability > wanted and not own):
         return ""
     return f"this GPU has compute capability {capability[0]}.{capability[1]}, {arch} is asked for"
-
-
-@functools.cache
-def _say_once(text):
-    print(text, file=sys.stderr)

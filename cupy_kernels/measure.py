@@ -4,8 +4,6 @@ In the simulator each launch is counted as it runs. On a GPU each launch is reco
 its arguments, and at the end a child process replays the recording under Nsight Compute.
 """
 
-import functools
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +11,7 @@ from contextvars import ContextVar
 from cupy_kernels import device, ncu
 from cupy_kernels.kernel_source import KernelSource
 from cupy_kernels.launch_checks import Bound, is_array
+from cupy_kernels.notices import say_once
 from cupy_kernels.traffic import Traffic
 
 _active: ContextVar[tuple["_Recording", ...]] = ContextVar("active measurements", default=())
@@ -68,7 +67,7 @@ class _Recording:
             counters = ncu.replay([launch for launch, _ in self.launches])
         except ncu.CountersRefused as refusal:
             self.traffic.not_measured = str(refusal)
-            _say_once(f"GPU counters not measured: {refusal}")
+            say_once(f"GPU counters not measured: {refusal}")
         for (launch, arrays), row in zip(self.launches, counters, strict=True):
             source = launch.source
             entry = self.traffic.kernel(launch.kernel, source.filename, source.code, "gpu")
@@ -83,8 +82,3 @@ def _host_copies(args):
             on_host = device.move(arg, "sim")
             copies[id(arg)] = on_host.copy() if on_host is arg else on_host
     return tuple(copies.get(id(arg), arg) for arg in args)
-
-
-@functools.cache
-def _say_once(text):
-    print(text, file=sys.stderr)

@@ -89,7 +89,7 @@ def parse_raw_page(text: str) -> list[dict[str, int | None]]:
     if start is None:
         return []
     header, _units, *rows = csv.reader(lines[start:])
-    tables = (dict(zip(header, row, strict=False)) for row in rows if row)
+    tables = (dict(zip(header, row, strict=False)) for row in rows if row[:1] and row[0].isdigit())
     return [
         {name: _number(table.get(metric)) for name, metric in METRICS.items()} for table in tables
     ]

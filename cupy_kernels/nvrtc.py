@@ -20,6 +20,7 @@ KERNEL_DIR = Path(__file__).resolve().parent
 PRELUDE = "nvrtc_prelude.cuh"
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+INCLUDE_OPTION = re.compile(r"(?:-I|--?include-path=)(.+)")
 ARCH_OPTION = re.compile(r"--?(?:arch|gpu-architecture)=(\S+)")
 FILE_DIRECTIVE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"]+)', re.MULTILINE)
 
@@ -66,7 +67,7 @@ class Compilation:
 
     def include_folders(self) -> list[Path]:
         """Folders of ours and the student's that `#include` searches, CUDA's own left out."""
-        named = [option[2:] for option in self.options if option.startswith("-I")]
+        named = [match[1] for option in self.options if (match := INCLUDE_OPTION.match(option))]
         return [KERNEL_DIR, *(Path(folder).resolve() for folder in named)]
 
     def fingerprint(self) -> str:

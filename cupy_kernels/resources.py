@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from cupy_kernels import elf_info, occupancy, signature
+from cupy_kernels.notices import NOT_MEASURED
 from cupy_kernels.nvrtc import compile_cubin
-
-NOT_MEASURED = "not measured"
 
 PROPERTIES = re.compile(
     r"Function properties for (?P<name>\S+)\s+ptxas\s+\.?\s*(?P<stack>\d+) bytes stack frame, "

@@ -27,7 +27,8 @@ INSTRUCTION_GROUPS = {
 class Totals:
     """Counts of one or more launches; None is "not measured".
 
-    Bytes are active lanes times width, sectors are 32-byte pieces touched by a warp's request.
+    Bytes are active lanes times width, sectors are 32-byte pieces touched by a warp's request;
+    unique bytes count each byte of an array once, however often it moves.
     Conflicts are shared-memory wavefronts beyond the conflict-free number. DRAM bytes and time
     (nanoseconds) are for cold caches.
     """
@@ -46,6 +47,8 @@ class Totals:
     atomic_requests: int | None = None
     tma_load_bytes: int | None = None
     tma_store_bytes: int | None = None
+    unique_bytes_read: int | None = None
+    unique_bytes_written: int | None = None
     local_bytes: int | None = None
     shared_requests: int | None = None
     shared_wavefronts: int | None = None
@@ -93,7 +96,11 @@ class KernelTraffic:
             self.arrays[name] = sum_arrays([self.arrays.get(name), array])
         self.lines = _merge_lines([*(self.lines or []), *counts.per_line()])
         self.mix = dict(Counter(self.mix or {}) + Counter(counts.mix))
-        self._add_totals(Totals.measured(counts.totals))
+        totals = Totals.measured(counts.totals)
+        launched = sum_arrays(list(counts.per_array().values()))
+        totals.unique_bytes_read = launched.unique_bytes_read
+        totals.unique_bytes_written = launched.unique_bytes_written
+        self._add_totals(totals)
         self.warnings += [text for text in counts.warnings if text not in self.warnings]
 
     def add_gpu(self, arrays: list[str], counters: dict[str, int | None]) -> None:
@@ -185,7 +192,7 @@ def sum_arrays(arrays: list[ArrayTraffic | None]) -> ArrayTraffic:
     total = ArrayTraffic(
         **{f.name: sum(getattr(a, f.name) for a in present) for f in fields(ArrayTraffic)}
     )
-    total.size_bytes = max(array.size_bytes for array in present)
+    total.size_bytes = max((array.size_bytes for array in present), default=0)
     return total
 
 

@@ -1,9 +1,10 @@
 """A measured `Traffic` as a table of plain text: kernels, their arrays, and all else counted."""
 
-NOT_MEASURED = "not measured"
+from cupy_kernels.notices import NOT_MEASURED
+
 PLACES = {"sim": "simulator", "gpu": "GPU"}
-COLUMNS = ("loaded B", "stored B", "load sectors", "store sectors", "sectors/request")
-NAME_WIDTH, COLUMN_WIDTH = 12, 17
+COLUMNS = ("loaded B", "stored B", "touched B", "load sectors", "store sectors", "per request")
+NAME_WIDTH, COLUMN_WIDTH = 10, 15
 
 
 def table(traffic) -> str:
@@ -29,14 +30,18 @@ def array_rows(kernel) -> list[tuple[str, list[str]]]:
 
 
 def traffic_cells(counts) -> list[str]:
-    """Cells of COLUMNS for anything with load_bytes, ..., cp.async added to the loads."""
+    """Cells of COLUMNS for one array or the totals; cp.async counts as loads.
+
+    "touched" counts each byte once, however often it moves: what no kernel can do without.
+    """
     if counts is None:
         return [NOT_MEASURED] * len(COLUMNS)
     loads = {unit: loaded(counts, unit) for unit in ("bytes", "sectors", "requests")}
     sectors = _sum(loads["sectors"], counts.store_sectors)
     requests = _sum(loads["requests"], counts.store_requests)
-    numbers = (loads["bytes"], counts.store_bytes, loads["sectors"], counts.store_sectors)
-    return [*map(number, numbers), ratio(sectors, requests)]
+    touched = _sum(counts.unique_bytes_read, counts.unique_bytes_written)
+    moved = (loads["bytes"], counts.store_bytes, touched, loads["sectors"], counts.store_sectors)
+    return [*map(number, moved), ratio(sectors, requests)]
 
 
 def loaded(counts, unit: str) -> int | None:
