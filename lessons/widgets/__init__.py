@@ -1,0 +1,1 @@
+"""Pictures that a student steps through: one anywidget a file, drawn in the browser."""

@@ -64,8 +64,15 @@ def as_tiles(scores, tile: int = 2) -> list[list[float]]:
             raise ValueError(f"tile = {tile}: a tile holds at least one score")
         rows = [rows[i : i + tile] for i in range(0, len(rows), tile)]
     if not rows or not all(isinstance(row, list) and row for row in rows):
-        raise ValueError("scores: give one row, [1, 3, 2, 5], or tiles, [[1, 3], [2, 5]]; no empty")
+        raise ValueError(
+            "scores: give one row, [1, 3, 2, 5], or tiles, [[1, 3], [2, 5]]; none empty"
+        )
     tiles = [[float(s) for s in row] for row in rows]
+    _check_drawable(tiles)
+    return tiles
+
+
+def _check_drawable(tiles: list[list[float]]) -> None:
     for index, row in enumerate(tiles, 1):
         if any(math.isnan(s) or s == INF for s in row):
             raise ValueError(f"tile {index} holds {row}: scores are finite, or -inf for masked")
@@ -74,7 +81,6 @@ def as_tiles(scores, tile: int = 2) -> list[list[float]]:
             f"{_count(tiles)} scores in {len(tiles)} tiles: the picture holds at most {MAX_SCORES} "
             f"scores, {MAX_TILES} tiles of up to {MAX_TILE}. Show one row of a smaller example."
         )
-    return tiles
 
 
 def as_values(values, n: int) -> list[list[float]]:
