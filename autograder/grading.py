@@ -9,14 +9,17 @@ within their closed forms. PASS needs everything.
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograder.candidate import Candidate, NotWritten, StudentFault
 from autograder.exercise import Exercise, Tier, get_exercise
 from autograder.in_process import InProcess
 from autograder.result import Finding, Outcome, Points, Result, TrafficFinding
+
+if TYPE_CHECKING:  # the notebook side never starts a process, and does without these
+    from autograder.isolation.sandbox import Sandbox
+    from autograder.submission import Submission
 
 SESSION_SEED = 0  # `check` gives the same verdict twice
 
@@ -66,8 +69,8 @@ def grade_notebook(
 
 
 def grade_submission(
-    submission: "Submission",  # noqa: F821
-    sandbox: "Sandbox",  # noqa: F821
+    submission: "Submission",
+    sandbox: "Sandbox",
     tier: Tier = Tier.FULL,
     seed: int | None = None,
     only: Collection[str] = (),
@@ -81,7 +84,9 @@ def grade_submission(
             yield _grade_exercise(submission, exercise_id, sandbox, tier, seed)
 
 
-def _grade_exercise(submission, exercise_id: str, sandbox, tier: Tier, seed: int) -> Result:
+def _grade_exercise(
+    submission: "Submission", exercise_id: str, sandbox: "Sandbox", tier: Tier, seed: int
+) -> Result:
     from autograder.isolation.isolated import Isolated
 
     try:
@@ -93,7 +98,9 @@ def _grade_exercise(submission, exercise_id: str, sandbox, tier: Tier, seed: int
         if submission.problem:
             raise StudentFault(submission.problem)
         with Isolated(submission.cells_for(exercise_id), exercise_id, sandbox) as candidate:
-            return examine(exercise, candidate, tier, seed)
+            result = examine(exercise, candidate, tier, seed)
+            result.printed = candidate.printed()
+            return result
     except (NotWritten, StudentFault) as stop:
         return _verdict(exercise, [], stop, started)
 
@@ -147,14 +154,13 @@ def points_earned(
     return Points(round(possible.exactness * exact, 2), round(possible.traffic * right, 2))
 
 
-def _held(evidence: Iterable, attribute: str) -> list[bool]:
+def _held(evidence: Iterable[Finding | TrafficFinding], attribute: str) -> list[bool]:
     """For each different value of `attribute`, whether all evidence with that value passed."""
-
-    def key(finding):
-        return getattr(finding, attribute)
-
-    groups = groupby(sorted(evidence, key=key), key)
-    return [all(finding.passed for finding in group) for _, group in groups]
+    held: dict[str, bool] = {}
+    for finding in evidence:
+        name = getattr(finding, attribute)
+        held[name] = held.get(name, True) and finding.passed
+    return list(held.values())
 
 
 def share(held: list[bool]) -> float:

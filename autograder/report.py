@@ -16,6 +16,7 @@ Line = list[Piece]
 
 # Okabe and Ito's blue and vermilion, which differ for every kind of colour vision.
 COLOURS = {"pass": "#0072B2", "fail": "#D55E00", "quiet": ""}
+PRINTED = 5  # lines
 HELD, BROKEN = "✓ held", "✗ broken"
 _STYLE = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.NOT_WRITTEN: "quiet"}
 
@@ -97,7 +98,18 @@ def report_lines(result: Result) -> list[Line]:
     lines += [[("", f"  {text}")] for text in next_step(result).splitlines()]
     for invariant in invariants(result.findings):
         lines += _invariant_lines(invariant)
-    return lines + _traffic_lines(result.traffic)
+    return lines + _traffic_lines(result.traffic) + _printed_lines(result)
+
+
+def printed(result: Result) -> list[str]:
+    """The last lines that a submission printed, unless it passed."""
+    return [] if result.outcome is Outcome.PASS else result.printed.splitlines()[-PRINTED:]
+
+
+def _printed_lines(result: Result) -> list[Line]:
+    lines = printed(result)
+    heading = ["  your code printed, at the end:"] if lines else []
+    return [[("", text)] for text in (*heading, *(f"      {line}" for line in lines))]
 
 
 def _invariant_lines(invariant: Invariant) -> list[Line]:

@@ -15,6 +15,7 @@ from autograder.report import (
     invariants,
     measure,
     next_step,
+    printed,
     traffic_shown,
 )
 from autograder.result import Outcome, Result, TrafficFinding
@@ -35,6 +36,8 @@ def report_html(result: Result) -> str:
         items = "".join(map(_invariant, invariants(result.findings)))
         parts.append(f"<ul style='list-style:none;padding-left:0;margin:.5em 0'>{items}</ul>")
     parts.append(_traffic(result.traffic))
+    if lines := printed(result):
+        parts.append("<div>your code printed, at the end:</div>" + _paragraphs("\n".join(lines)))
     return f"<div role='status' style='{_PANEL.format(colour)}'>{''.join(parts)}</div>"
 
 

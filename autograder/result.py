@@ -65,6 +65,7 @@ class Result:
     """The verdict on one exercise and the evidence for it.
 
     `message` is what stopped the exercise as a whole: a syntax error, an exception, a time limit.
+    `printed` is the end of what a graded submission wrote to stdout and stderr.
     """
 
     exercise: str
@@ -75,6 +76,7 @@ class Result:
     earned: Points = Points(0, 0)
     possible: Points = Points()
     seconds: float = 0.0
+    printed: str = ""
 
     def to_dict(self) -> dict:
         """The result as plain JSON values."""

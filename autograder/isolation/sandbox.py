@@ -142,7 +142,7 @@ class Run:
 
 def command(rooms: Rooms, pipes: tuple[int, int]) -> list[str]:
     """The child's command line: Python without site, user or environment settings."""
-    python = [sys.executable, "-I", "-S", "-B", "-X", "utf8"]
+    python = [sys.executable, "-I", "-S", "-B", "-u", "-X", "utf8"]
     paths = [str(rooms.course), str(_packages())]
     return [*python, "-c", _START + _MAIN, *map(str, pipes), *paths]
 
