@@ -7,22 +7,21 @@ import numpy as np
 
 from cupy_kernels import device as devices
 from cupy_kernels.attention import Attention
-from cupy_kernels.kernel_files import compilation
-from cupy_kernels.naive_forward import naive_forward
-from cupy_kernels.nvrtc import Compilation
+from cupy_kernels.kernel_files import KernelFile
+from cupy_kernels.naive_forward import SCORES, SOFTMAX, WEIGHTED_SUM, naive_forward
 
 
 @dataclass(frozen=True)
 class ForwardKernel:
     """What a forward kernel is and takes.
 
-    `files` are its (.cu file, kernel or template instance) pairs. `head_dims=None` takes any d.
+    `files` are the kernels it launches. `head_dims=None` takes any d; `arch=None` runs on any GPU.
     `launch(q, k, v, o, lse, problem, device)` writes O and LSE into the arrays given.
     """
 
     name: str
     summary: str
-    files: tuple[tuple[str, str], ...]
+    files: tuple[KernelFile, ...]
     dtypes: tuple[str, ...]
     head_dims: tuple[int, ...] | None
     launch: Callable
@@ -36,10 +35,6 @@ class ForwardKernel:
             dims = ", ".join(map(str, self.head_dims))
             raise ValueError(f"{self.name} takes head size d = {dims}, not {problem.d}")
 
-    def compilations(self) -> dict[str, Compilation]:
-        """What to compile for it, by the name of the shipped PTX."""
-        return {name: compilation(filename, name) for filename, name in self.files}
-
 
 FORWARD_KERNELS = {
     kernel.name: kernel
@@ -47,10 +42,7 @@ FORWARD_KERNELS = {
         ForwardKernel(
             name="naive_forward",
             summary="three kernels, S and P in HBM between them",
-            files=tuple(
-                (f"{name}.cu", name)
-                for name in ("naive_scores", "naive_softmax", "naive_weighted_sum")
-            ),
+            files=(SCORES, SOFTMAX, WEIGHTED_SUM),
             dtypes=("float32",),
             head_dims=None,
             launch=naive_forward,

@@ -88,8 +88,9 @@ def _on_device(parameter, arg, copies):
         if _span(arg) not in copies:
             copies[_span(arg)] = arg, cupy.asarray(_bytes_of(arg))
         return copies[_span(arg)][1]
-    if isinstance(arg, np.generic) and arg.dtype.kind not in "biufc":
-        return np.asarray(arg).reshape(1).view(f"V{arg.dtype.itemsize}")  # bf16, fp8: by value
+    if hasattr(arg, "dtype") and arg.dtype.kind not in "biufc":
+        # A struct, tensor map, bf16 or fp8 by value: CuPy passes one opaque element as its bytes.
+        return np.asarray(arg).reshape(1).view(f"V{arg.dtype.itemsize}")
     return arg
 
 

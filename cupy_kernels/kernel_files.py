@@ -1,29 +1,45 @@
-"""The course's own .cu files as ready kernels, and the list of those whose PTX is shipped."""
+"""The course's own .cu files as ready kernels; also what PTX of them to ship."""
 
 import functools
+import re
+from dataclasses import dataclass
 
 from cupy_kernels.nvrtc import KERNEL_DIR, Compilation
 from cupy_kernels.raw_kernel import RawKernel
 
 
-@functools.cache
-def kernel(
-    filename: str, name: str, options: tuple[str, ...] = (), device: str | None = None
-) -> RawKernel:
-    """The kernel `name` (or template instance) of a .cu file of this folder."""
-    return RawKernel(source(filename), name, options, device=device, filename=filename)
+@dataclass(frozen=True)
+class KernelFile:
+    """One kernel of a .cu file of this folder: its name, or a template instance's expression."""
 
+    filename: str
+    name: str
+    options: tuple[str, ...] = ()
 
-def source(filename: str) -> str:
-    """CUDA source of a file of this folder. Raises FileNotFoundError naming those there are."""
-    path = KERNEL_DIR / filename
-    if not path.is_file():
-        there = ", ".join(sorted(file.name for file in KERNEL_DIR.glob("*.cu")))
-        raise FileNotFoundError(f"no kernel file {filename} (there are: {there})")
-    return path.read_text()
+    @property
+    def source(self) -> str:
+        """The CUDA source. Raises FileNotFoundError naming the files there are."""
+        path = KERNEL_DIR / self.filename
+        if not path.is_file():
+            there = ", ".join(sorted(file.name for file in KERNEL_DIR.glob("*.cu")))
+            raise FileNotFoundError(f"no kernel file {self.filename} (there are: {there})")
+        return path.read_text()
 
+    @functools.cache  # noqa: B019 (one entry for each kernel of the course)
+    def kernel(self, device: str | None = None) -> RawKernel:
+        """The kernel, ready to launch; the same object each time."""
+        return RawKernel(
+            self.source, self.name, self.options, device=device, filename=self.filename
+        )
 
-def compilation(filename: str, name: str, options: tuple[str, ...] = ()) -> Compilation:
-    """The compilation that `kernel(...)` asks for, as shipped PTX is made and found by."""
-    names = (name,) if "<" in name else ()
-    return Compilation.of("compute", source(filename), options, names, "compute_90a", filename)
+    @property
+    def compilation(self) -> Compilation:
+        """What the kernel compiles to PTX from: shipped PTX is made and found by it."""
+        names = (self.name,) if "<" in self.name else ()
+        arguments = (self.source, self.options, names, "compute_90a", self.filename)
+        return Compilation.of("compute", *arguments)
+
+    @property
+    def ptx_name(self) -> str:
+        """Name of its shipped PTX: flash_forward<64, true> is flash_forward-64-true."""
+        return re.sub(r"\W+", "-", self.name).strip("-")

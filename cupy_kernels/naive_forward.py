@@ -9,7 +9,11 @@ import numpy as np
 
 from cupy_kernels import device as devices
 from cupy_kernels.attention import Attention, cdiv
-from cupy_kernels.kernel_files import kernel
+from cupy_kernels.kernel_files import KernelFile
+
+SCORES = KernelFile("naive_scores.cu", "naive_scores")
+SOFTMAX = KernelFile("naive_softmax.cu", "naive_softmax")
+WEIGHTED_SUM = KernelFile("naive_weighted_sum.cu", "naive_weighted_sum")
 
 ROWS, COLUMNS = 8, 32  # of a block in the two matrix products: one warp a row
 SOFTMAX_THREADS = 128
@@ -30,19 +34,17 @@ def scores(q, k, s, problem: Attention, device: str) -> None:
     sizes = (problem.heads, problem.kv_heads, problem.Nq, problem.Nk, problem.d)
     grid = (cdiv(problem.Nk, COLUMNS), cdiv(problem.Nq, ROWS), problem.batch * problem.heads)
     args = (q, k, s, *sizes, np.float32(problem.scale), int(problem.causal))
-    kernel("naive_scores.cu", "naive_scores", device=device)(grid, (COLUMNS, ROWS), args)
+    SCORES.kernel(device)(grid, (COLUMNS, ROWS), args)
 
 
 def softmax(s, p, lse, device: str) -> None:
     """P = softmax(S) along the last axis, and its natural log-sum-exp."""
-    grid = (s.size // s.shape[-1],)
-    args = (s, p, lse, s.shape[-1])
-    kernel("naive_softmax.cu", "naive_softmax", device=device)(grid, (SOFTMAX_THREADS,), args)
+    rows, keys = s.size // s.shape[-1], s.shape[-1]
+    SOFTMAX.kernel(device)((rows,), (SOFTMAX_THREADS,), (s, p, lse, keys))
 
 
 def weighted_sum(p, v, o, problem: Attention, device: str) -> None:
     """O = P V."""
     sizes = (problem.heads, problem.kv_heads, problem.Nq, problem.Nk, problem.d)
     grid = (cdiv(problem.d, COLUMNS), cdiv(problem.Nq, ROWS), problem.batch * problem.heads)
-    name = "naive_weighted_sum"
-    kernel(f"{name}.cu", name, device=device)(grid, (COLUMNS, ROWS), (p, v, o, *sizes))
+    WEIGHTED_SUM.kernel(device)(grid, (COLUMNS, ROWS), (p, v, o, *sizes))

@@ -62,11 +62,8 @@ def kernels_to_ship() -> dict[str, Compilation]:
     """What the course ships PTX of, by file name: every kernel that `forward` knows."""
     from cupy_kernels.forward import FORWARD_KERNELS
 
-    return {
-        name: request
-        for kernel in FORWARD_KERNELS.values()
-        for name, request in kernel.compilations().items()
-    }
+    files = [file for kernel in FORWARD_KERNELS.values() for file in kernel.files]
+    return {file.ptx_name: file.compilation for file in files}
 
 
 def stale() -> list[str]:

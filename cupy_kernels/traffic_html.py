@@ -44,7 +44,7 @@ def _source(kernel):
         _line(number, code, counted.get(number), hottest, most_conflicts)
         for number, code in enumerate(kernel.source.splitlines(), 1)
     ]
-    head = ("line", "sectors", "per request", "bank conflicts", "source")
+    head = ("line", "sectors", "sectors/request", "bank conflicts", "source")
     return f"<details open><summary>per line</summary>{_table(head, rows)}</details>"
 
 

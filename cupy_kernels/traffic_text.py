@@ -3,8 +3,8 @@
 from cupy_kernels.notices import NOT_MEASURED
 
 PLACES = {"sim": "simulator", "gpu": "GPU"}
-COLUMNS = ("loaded B", "stored B", "touched B", "load sectors", "store sectors", "per request")
-NAME_WIDTH, COLUMN_WIDTH = 10, 15
+COLUMNS = ("loaded B", "stored B", "touched B", "load sectors", "store sectors", "sectors/request")
+NAME_WIDTH, COLUMN_WIDTH = 10, 16
 
 
 def table(traffic) -> str:

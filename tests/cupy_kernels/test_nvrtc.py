@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cupy_kernels import compile_cache, kernel_files, nvrtc, shipped_ptx
+from cupy_kernels import compile_cache, nvrtc, shipped_ptx
 from cupy_kernels.compile_errors import CompileError, NvrtcNotFound
+from cupy_kernels.naive_forward import SCORES
 from cupy_kernels.nvrtc import Compilation, compile_cubin, compile_ptx
 from cupy_kernels.nvrtc_library import NvrtcLibrary
 
@@ -250,7 +251,7 @@ def test_without_nvrtc_shipped_ptx_serves_the_courses_kernels(no_nvrtc, name):
 
 def test_shipped_ptx_never_serves_a_changed_source(no_nvrtc):
     with pytest.raises(NvrtcNotFound):
-        compile_ptx(kernel_files.source("naive_scores.cu") + "\n// changed")
+        compile_ptx(SCORES.source + "\n// changed")
 
 
 def test_shipped_ptx_keeps_the_names_of_template_instances(tmp_path, monkeypatch, fresh_cache):
