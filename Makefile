@@ -1,0 +1,74 @@
+# Everything runs in .venv, which is made when it is first needed.
+# PYTHON=... chooses the interpreter (3.11 or newer) that makes it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -c constraints.txt -e
+# What was installed last; as new as pyproject.toml and constraints.txt, nothing is to be done.
+BASE := $(VENV)/installed-base
+ALL := $(VENV)/installed-all
+GPU := $(VENV)/installed-gpu
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo start lab lessons check test test-all test-gpu bench clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(ALL) ## make .venv with all that lessons and tests need
+
+demo: $(BASE) ## grade a solved notebook and a wrong one (first time: a minute or two)
+	@$(BIN)/python -m autograder.demo
+
+start: $(BASE) ## copy the lessons to my_lessons/; what is there is never overwritten
+	@$(BIN)/python -m lessons.student_copy
+
+lab: $(ALL) start ## open my_lessons/ in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=my_lessons
+
+lessons: $(BASE) ## build the notebooks from solutions/NN_name.py
+	@$(BIN)/python -m lessons.build
+
+check: $(ALL) ## are the notebooks built, is the code clean?
+	$(BIN)/python -m lessons.build --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Browser tests come last and one at a time: each starts a server and a browser of its own.
+test: $(ALL) ## every test that is not slow
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
+	$(BIN)/python -m pytest -m "not slow and browser" -rs
+
+test-all: $(ALL) ## every test there is
+	$(BIN)/python -m pytest -n 2 -m "not browser"
+	$(BIN)/python -m pytest -m browser -rs
+
+test-gpu: $(GPU) ## the tests that need an NVIDIA GPU
+	$(BIN)/python -m pytest -m gpu -rs
+
+bench: $(GPU) ## time our kernels beside their peers and record it
+	$(BIN)/python -m benchmarks run
+
+clean: ## delete caches and builds; .venv and my_lessons/ stay
+	rm -rf build dist .cache .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -not -path "./$(VENV)/*" -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed; choose one with make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make a venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(BASE): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) .
+	@touch $@
+
+$(ALL): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) '.[notebooks,dev]'
+	@touch $(BASE) $@
+
+$(GPU): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) '.[notebooks,dev,gpu]'
+	@touch $(BASE) $(ALL) $@
