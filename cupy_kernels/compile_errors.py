@@ -45,10 +45,14 @@ class CompileError(ValueError):
         self.log = log
         self.diagnostics = diagnostics(log)
         said = "\n".join(paragraph for paragraph in _paragraphs(log) if not _is_warning(paragraph))
-        remedy = remedy or missing_header_remedy(log)
+        self.remedy = remedy or missing_header_remedy(log)
         super().__init__(
-            f"{filename} does not compile\n{said}" + (f"\n→ {remedy}" if remedy else "")
+            f"{filename} does not compile\n{said}" + (f"\n→ {self.remedy}" if self.remedy else "")
         )
+
+    def __reduce__(self):
+        """Survive the trip from a child process."""
+        return type(self), (self.filename, self.log, self.remedy)
 
 
 def diagnostics(log: str) -> list[Diagnostic]:

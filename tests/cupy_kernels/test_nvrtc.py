@@ -1,3 +1,4 @@
+import pickle
 import re
 import subprocess
 import sys
@@ -152,6 +153,13 @@ def test_a_missing_header_comes_with_a_remedy(fresh_cache, include, remedy):
     with pytest.raises(CompileError) as caught:
         compile_ptx(f"#include {include}\n" + kernel_around("x[n] = 0;"))
     assert remedy in str(caught.value).splitlines()[-1]
+
+
+def test_a_compile_error_survives_the_trip_from_a_child_process():
+    with pytest.raises(CompileError) as caught:
+        compile_ptx("#include <mma.h>\n")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.diagnostics) == (str(caught.value), caught.value.diagnostics)
 
 
 def test_a_wrong_architecture_is_the_compilers_own_message():
