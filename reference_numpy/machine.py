@@ -75,13 +75,12 @@ class Region:
 
 
 def _expand_ellipsis(keys: tuple, ndim: int, name: str) -> tuple:
-    if len([k for k in keys if k is Ellipsis]) > 1 or len(keys) > ndim + (Ellipsis in keys):
+    dots = [at for at, k in enumerate(keys) if k is Ellipsis]
+    if len(dots) > 1 or len(keys) - len(dots) > ndim:
         raise IndexError(f"{name} has {ndim} axes: too many indices in {name}[...]")
-    missing = ndim - sum(k is not Ellipsis for k in keys)
-    if Ellipsis not in keys:
-        return keys + (slice(None),) * missing
-    at = keys.index(Ellipsis)
-    return keys[:at] + (slice(None),) * missing + keys[at + 1 :]
+    whole_axes = (slice(None),) * (ndim - len(keys) + len(dots))
+    at = dots[0] if dots else len(keys)
+    return keys[:at] + whole_axes + keys[at + len(dots) :]
 
 
 def _slice_bounds(k: slice, n: int, name: str) -> tuple[int, int]:
@@ -92,7 +91,7 @@ def _slice_bounds(k: slice, n: int, name: str) -> tuple[int, int]:
 
 
 def _row_bounds(k, n: int, name: str) -> tuple[int, int]:
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
+    if isinstance(k, bool | np.ndarray) or not hasattr(k, "__index__"):
         raise IndexError(
             f"{name}[{k!r}]: index HBM with whole numbers and slices, e.g. {name}[i:j]"
         )
