@@ -160,7 +160,7 @@ def generic_pointer(rng):
     i = np.arange(32)
     chosen = np.choose(i % 3, [s.sum(1) for s in sums])
     untouched = np.where(i % 2, -1, -i)
-    expected = np.r_[chosen, untouched, -i].astype(np.int32)
+    expected = np.r_[chosen, untouched, -(i ^ 2)].astype(np.int32)
     return {"a": a, "out": np.full(96, -1, np.int32)}, {"out": expected}
 
 

@@ -7,7 +7,7 @@ from .case import Case
 
 
 def simulate(case: Case, arguments: dict):
-    """Launch `case` on `arguments` (changed in place), every check on; returns the launch counts."""
+    """Launch `case` on `arguments` (changed in place), every check on; returns the counts."""
     ptx = compile_ptx(case.source, name_expressions=case.name_expressions, filename=case.file.name)
     program = load(ptx.text, case.source, case.file.name)
     kernel = program.kernels[ptx.lowered_names.get(case.kernel, case.kernel)]

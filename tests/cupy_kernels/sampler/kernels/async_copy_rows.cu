@@ -8,5 +8,7 @@ extern "C" __global__ void async_copy_rows(const int4* a, int4* out, int row_chu
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
-    for (int k = threadIdx.x; k < 512; k += 128) out[blockIdx.x * 512 + k] = tile[k / 8 * 9 + k % 8];
+    for (int k = threadIdx.x; k < 512; k += 128) {
+        out[blockIdx.x * 512 + k] = tile[k / 8 * 9 + (k % 8 ^ 1)];
+    }
 }

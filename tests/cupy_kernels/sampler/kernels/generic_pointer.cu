@@ -16,5 +16,5 @@ extern "C" __global__ void generic_pointer(const int* a, int* out) {
     int* q = i % 2 ? tile + i : out + 32 + i;
     *q = -i;
     __syncthreads();
-    out[64 + i] = i % 2 ? tile[i] : out[32 + i];
+    out[64 + i] = i % 2 ? tile[i ^ 2] : out[32 + (i ^ 2)];
 }
