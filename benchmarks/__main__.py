@@ -33,6 +33,9 @@ def _parser():
     check.add_argument("--out", metavar="NAME", help="write benchmarks/results/NAME.json")
     check.add_argument("--no-ncu", action="store_true", help="compare outputs only, no counters")
     check.add_argument("--keep", metavar="DIR", help="keep outputs, logs and all counters there")
+    check.add_argument(
+        "--random", type=int, default=0, metavar="COUNT", help="random PTX programs to run as well"
+    )
     check.set_defaults(command=_crosscheck)
 
     table = commands.add_parser("table", help="print the newest recorded rows of a suite")
@@ -52,7 +55,13 @@ def _run(arguments):
 
 
 def _crosscheck(arguments):
-    return crosscheck.main(arguments.kernels, arguments.out, not arguments.no_ncu, arguments.keep)
+    return crosscheck.main(
+        arguments.kernels,
+        arguments.out,
+        with_counters=not arguments.no_ncu,
+        keep=arguments.keep,
+        random_programs=arguments.random,
+    )
 
 
 def _table(arguments):

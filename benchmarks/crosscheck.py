@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cupy_kernels import device
+
 from . import hardware_counters, results_file
 from .results_file import row
 
@@ -36,12 +38,21 @@ class Outcome:
     trouble: list[str] = field(default_factory=list)
 
 
-def main(names: list[str], out: str | None, with_counters: bool, keep: str | None) -> int:
+def main(
+    names: list[str],
+    out: str | None = None,
+    with_counters: bool = True,
+    keep: str | None = None,
+    random_programs: int = 0,
+) -> int:
     """Run the comparison, print its table, record it under `out`; 1 if anything disagrees."""
     sampler = _sampler()
     unknown = [name for name in names if name not in sampler]
     if unknown:
         print(f"the sampler has no kernel {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    if device.gpu_capability() is None:
+        print(f"crosscheck needs a GPU: {device.no_gpu_reason()}", file=sys.stderr)
         return 2
     names = names or list(sampler)
     if keep:
@@ -55,10 +66,12 @@ def main(names: list[str], out: str | None, with_counters: bool, keep: str | Non
     for outcome in outcomes.values():
         _compare(outcome, with_counters)
     _print_table(outcomes, with_counters)
+    programs = _random_programs(random_programs)
     if out:
         rows = [r for outcome in outcomes.values() for r in _rows(outcome)]
-        print(results_file.write(out, rows, {"summary": _summary(outcomes)}))
-    return int(any(outcome.trouble for outcome in outcomes.values()))
+        summary = _summary(outcomes) | {"random programs": programs}
+        print(results_file.write(out, rows, {"summary": summary}))
+    return int(any(outcome.trouble for outcome in outcomes.values()) or bool(programs["wrong"]))
 
 
 def _sampler():
@@ -147,6 +160,24 @@ def _count_on_gpu(outcomes, folder):
             waiting = waiting[1:] if rows else []
     counters = {name: outcome.hardware for name, outcome in outcomes.items()}
     (folder / "counters.json").write_text(json.dumps(counters, indent=1))
+
+
+def _random_programs(count):
+    """Random PTX programs on the GPU against the scalar interpreter of the tests."""
+    if not count:
+        return {"programs": 0, "wrong": {}}
+    command = [sys.executable, "-m", "benchmarks.gpu_random_programs", str(count)]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
+    try:
+        programs = json.loads((answer.stdout.splitlines() or [""])[-1])
+    except json.JSONDecodeError:
+        said = (answer.stderr.strip().splitlines() or ["ended without a word"])[-1]
+        programs = {"programs": count, "wrong": {"all": [said[:300]]}}
+    equal = programs["programs"] - len(programs["wrong"])
+    print(f"random PTX programs: {equal} of {count} equal on the GPU and in the interpreter")
+    for seed, lines in programs["wrong"].items():
+        print(f"! random program {seed}: {lines[0]}")
+    return programs
 
 
 def _is_named(shown, kernel):
