@@ -19,6 +19,10 @@ def _stores(requests, sectors):
     return {"store_requests": requests, "store_sectors": sectors}
 
 
+def _copies(requests, sectors):
+    return {"cp_async_requests": requests, "cp_async_sectors": sectors}
+
+
 COALESCED_STORE = _stores(WARPS, 4 * WARPS)
 
 
@@ -91,7 +95,8 @@ def quarter_warps(rng):
     return {"a": a, "out": np.zeros((N, 4), np.float32)}, {"out": a.transpose(0, 2, 1, 3)}
 
 
-@sample(grid=2, block=64)
+# All lanes of the four warps use one index at a time: 32 stores, then 32 loads, 4 sectors each.
+@sample(grid=2, block=64, counts={"local_requests": 4 * 64, "local_sectors": 4 * 64 * 4})
 def local_traffic(rng):
     order = rng.permutation(32).astype(np.int32)
     i = np.arange(128, dtype=np.int64)
@@ -103,7 +108,12 @@ def local_traffic(rng):
     return {"order": order, "out": np.zeros(128, np.int32)}, {"out": total.astype(np.uint32)}
 
 
-@sample(grid=4, block=256, counts=COALESCED_STORE)
+# One sector for the warp's one cell, four for a cell a lane, twice.
+@sample(
+    grid=4,
+    block=256,
+    counts=COALESCED_STORE | {"atomic_requests": 3 * WARPS, "atomic_sectors": (1 + 4 + 4) * WARPS},
+)
 def atomic_traffic(rng):
     one, each = np.zeros(8 * WARPS, np.int32), np.zeros(2 * N, np.int32)
     each[:] = rng.integers(0, 10, 2 * N)
@@ -123,24 +133,25 @@ def _pairs_swapped(rng):
     return {"a": a, "out": np.zeros_like(a)}, {"out": a[np.arange(N) ^ 1]}
 
 
-@sample(grid=4, block=256, counts=_stores(WARPS, 16 * WARPS))
+@sample(grid=4, block=256, counts=_stores(WARPS, 16 * WARPS) | _copies(WARPS, 16 * WARPS))
 def async_copy_cached(rng):
     return _pairs_swapped(rng)
 
 
-@sample(grid=4, block=256, counts=_stores(WARPS, 16 * WARPS))
+@sample(grid=4, block=256, counts=_stores(WARPS, 16 * WARPS) | _copies(WARPS, 16 * WARPS))
 def async_copy_bypass(rng):
     return _pairs_swapped(rng)
 
 
-@sample(grid=2, block=128, counts=_stores(32, 16 * 32))
+@sample(grid=2, block=128, counts=_stores(32, 16 * 32) | _copies(32, 16 * 32))
 def async_copy_rows(rng):
     a = rng.integers(-999, 999, (128, 24, 4)).astype(np.int32)
     out = np.zeros((128, 8, 4), np.int32)
     return {"a": a, "out": out, "row_chunks": np.int32(24)}, {"out": a[:, np.arange(8) ^ 1]}
 
 
-@sample(block=128, counts=_stores(16, 4 * 16))
+# Four warps: 4 bytes a lane are 4 sectors, 8 bytes 8; rows of 64 bytes give each lane its own.
+@sample(block=128, counts=_stores(16, 4 * 16) | _copies(12, 4 * (4 + 8 + 32)))
 def async_copy_narrow(rng):
     a = rng.integers(-999, 999, 512 + 16 * 128).astype(np.int32)
     expected = np.r_[a[:384], a[512::16]]
@@ -154,17 +165,25 @@ def _ldmatrix_rows(rng):
     return {"a": a, "out": np.zeros((32, 4, 2), np.uint16)}, {"out": tiles.swapaxes(0, 1)}
 
 
-@sample(counts=_stores(1, 16))
+# 8 stores of 16 bytes a lane take 4 wavefronts each; ldmatrix.x4 takes 4 where no rows collide.
+@sample(counts=_stores(1, 16) | {"shared_wavefronts": 8 * 4 + 4 * 8, "shared_conflicts": 4 * 7})
 def matrix_loads_stride_64(rng):
     return _ldmatrix_rows(rng)
 
 
-@sample(counts=_stores(1, 16))
+@sample(counts=_stores(1, 16) | {"shared_wavefronts": 8 * 4 + 4, "shared_conflicts": 0})
 def matrix_loads_stride_72(rng):
     return _ldmatrix_rows(rng)
 
 
-@sample()
+# 33 stores; then strides 1, 2, 8, 32, 33 and a broadcast; 8 bytes in two phases, free of
+# conflicts; 16 bytes at a stride of 32 in four phases, two lanes a bank.
+@sample(
+    counts={
+        "shared_wavefronts": 33 + (1 + 2 + 8 + 32 + 1 + 1) + 2 + 4 * 2,
+        "shared_conflicts": (0 + 1 + 7 + 31 + 0 + 0) + 0 + 4,
+    }
+)
 def shared_strides(rng):
     a = rng.integers(-999, 999, 33 * 32).astype(np.int32)
     t = np.arange(32)
