@@ -1,0 +1,193 @@
+"""What a launch did: counts per PTX instruction, folded to source lines and to arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+
+from .ptx import Instruction
+
+
+@dataclass
+class Traffic:
+    """Requests, bytes (active lanes × width) and 32-byte sectors of one kind of access."""
+
+    requests: int = 0
+    bytes: int = 0
+    sectors: int = 0
+
+    def __iadd__(self, other: Traffic) -> Traffic:
+        self.requests += other.requests
+        self.bytes += other.bytes
+        self.sectors += other.sectors
+        return self
+
+
+@dataclass
+class ArrayTraffic:
+    """Global traffic of one array. Atomics and cp.async are kept apart from loads and stores."""
+
+    load_bytes: int = 0
+    store_bytes: int = 0
+    load_sectors: int = 0
+    store_sectors: int = 0
+    load_requests: int = 0
+    store_requests: int = 0
+    cp_async_bytes: int = 0
+    cp_async_sectors: int = 0
+    cp_async_requests: int = 0
+    atomic_bytes: int = 0
+    atomic_sectors: int = 0
+    atomic_requests: int = 0
+    unique_bytes_read: int = 0
+    unique_bytes_written: int = 0
+    size_bytes: int = 0
+
+    def add(self, kind: str, traffic: Traffic) -> None:
+        """Add ``traffic`` under ``kind``: load, store, cp_async or atomic."""
+        for name in ("requests", "bytes", "sectors"):
+            key = f"{kind}_{name}"
+            setattr(self, key, getattr(self, key) + getattr(traffic, name))
+
+
+_SUMMED = (
+    "executed",
+    "load_requests",
+    "load_bytes",
+    "load_sectors",
+    "store_requests",
+    "store_bytes",
+    "store_sectors",
+    "cp_async_requests",
+    "cp_async_bytes",
+    "cp_async_sectors",
+    "atomic_requests",
+    "atomic_bytes",
+    "atomic_sectors",
+    "local_requests",
+    "local_bytes",
+    "local_sectors",
+    "shared_requests",
+    "shared_bytes",
+    "shared_wavefronts",
+    "shared_ideal_wavefronts",
+    "mma_flops",
+    "mma",
+    "ex2_lanes",
+    "fma_lanes",
+)
+
+
+@dataclass
+class Counts:
+    """Additive counts of an instruction, a source line or a launch. ``executed`` = warps."""
+
+    executed: int = 0
+    load_requests: int = 0
+    load_bytes: int = 0
+    load_sectors: int = 0
+    store_requests: int = 0
+    store_bytes: int = 0
+    store_sectors: int = 0
+    cp_async_requests: int = 0
+    cp_async_bytes: int = 0
+    cp_async_sectors: int = 0
+    atomic_requests: int = 0
+    atomic_bytes: int = 0
+    atomic_sectors: int = 0
+    local_requests: int = 0
+    local_bytes: int = 0
+    local_sectors: int = 0
+    shared_requests: int = 0
+    shared_bytes: int = 0
+    shared_wavefronts: int = 0
+    shared_ideal_wavefronts: int = 0
+    mma_flops: int = 0
+    mma: int = 0
+    ex2_lanes: int = 0
+    fma_lanes: int = 0
+
+    def __iadd__(self, other: Counts) -> Counts:
+        for name in _SUMMED:
+            value = getattr(other, name)
+            if value:
+                setattr(self, name, getattr(self, name) + value)
+        return self
+
+    @property
+    def shared_conflicts(self) -> int:
+        """Wavefronts beyond the conflict-free number."""
+        return self.shared_wavefronts - self.shared_ideal_wavefronts
+
+    def as_dict(self) -> dict[str, int]:
+        """The counts as plain numbers, for JSON."""
+        return {f.name: getattr(self, f.name) for f in fields(Counts)}
+
+
+@dataclass
+class InstructionCounts(Counts):
+    """Counts of one PTX instruction."""
+
+    instruction: Instruction | None = None
+
+
+@dataclass
+class LineCounts(Counts):
+    """Counts of one line of the kernel body; inlined wrappers count at their call site."""
+
+    line: int = 0
+    text: str = ""
+    filename: str = ""
+
+
+@dataclass
+class LaunchCounts:
+    """Everything measured in one launch.
+
+    ``totals`` sums all instructions; ``mix`` maps root opcodes to executed warp instructions;
+    ``masked_steps``/``steps`` is the share of scheduler steps that ran for part of the lanes.
+    """
+
+    kernel: str
+    per_instruction: list[InstructionCounts] = field(default_factory=list)
+    arrays: dict[str, ArrayTraffic] = field(default_factory=dict)
+    source: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    printed: str = ""
+    steps: int = 0
+    masked_steps: int = 0
+
+    @property
+    def totals(self) -> Counts:
+        """Sum over all instructions."""
+        total = Counts()
+        for counts in self.per_instruction:
+            total += counts
+        return total
+
+    @property
+    def mix(self) -> dict[str, int]:
+        """Executed warp instructions by root opcode, most frequent first."""
+        mix: Counter = Counter()
+        for counts in self.per_instruction:
+            if counts.executed:
+                mix[counts.instruction.root] += counts.executed
+        return dict(mix.most_common())
+
+    def per_array(self) -> dict[str, ArrayTraffic]:
+        """Global traffic by array name."""
+        return self.arrays
+
+    def per_line(self) -> list[LineCounts]:
+        """Counts folded to the lines of the kernel body, in line order."""
+        lines: dict[tuple, LineCounts] = {}
+        for counts in self.per_instruction:
+            place = counts.instruction.place
+            key = (place.filename, place.body_line)
+            if key not in lines:
+                number = place.body_line
+                known = 0 < number <= len(self.source)
+                text = self.source[number - 1] if known else place.text
+                lines[key] = LineCounts(line=number, text=text, filename=place.filename)
+            lines[key] += counts
+        return [lines[key] for key in sorted(lines)]

@@ -1,0 +1,181 @@
+"""Number formats: half, bfloat16, fp8 and tf32 beside float32, and directed rounding.
+
+Narrow floats travel in registers as raw bits. Arithmetic on them is done in a wider format that
+holds every intermediate exactly and is rounded once at the end.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+F16, F32, F64 = np.float16, np.float32, np.float64
+U8, U16, U32, U64 = np.uint8, np.uint16, np.uint32, np.uint64
+E4M3_MAX, E5M2_MAX = 448.0, 57344.0
+
+HALF_TO_FLOAT = np.arange(65536, dtype=U16).view(F16).astype(F32)
+BFLOAT_TO_FLOAT = (np.arange(65536, dtype=U32) << 16).view(F32)
+E4M3_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e4m3fn).astype(F32)
+E5M2_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e5m2).astype(F32)
+
+
+def fma32(a, b, c):
+    """float32 ``a·b + c``: the product is exact in float64, the sum is rounded once to float32."""
+    return (np.multiply(a, b, dtype=F64) + c).astype(F32)
+
+
+def flush(x):
+    """``.ftz``: subnormal float32 values become zeros of the same sign."""
+    return np.where(np.abs(x) < np.finfo(F32).tiny, np.copysign(F32(0), x), x)
+
+
+def saturate(x):
+    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
+    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1)).astype(x.dtype)
+
+
+def round_directed(total, error, mode: str):
+    """Round ``total + error`` (float64 and what its own rounding lost) to float32.
+
+    ``mode`` is rn, rz, rm (down) or rp (up).
+    """
+    near = total.astype(F32)
+    if mode == "rn":
+        return near
+    excess = near.astype(F64) - total
+    above = (excess > 0) | ((excess == 0) & (error < 0))
+    below = (excess < 0) | ((excess == 0) & (error > 0))
+    if mode == "rz":
+        above, below = above & (total > 0), below & (total < 0)
+    down = np.nextafter(near, F32(-np.inf))
+    up = np.nextafter(near, F32(np.inf))
+    if mode == "rm":
+        return np.where(above, down, near)
+    if mode == "rp":
+        return np.where(below, up, near)
+    return np.where(above, down, np.where(below, up, near))
+
+
+def add_directed(a, b, mode: str):
+    """float32 (or float64 operand) sum under a rounding mode, exact by Knuth's two-sum."""
+    a, b = a.astype(F64), b.astype(F64)
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    return round_directed(total, error, mode)
+
+
+def mul_directed(a, b, mode: str):
+    """float32 product under a rounding mode; the float64 product is exact."""
+    product = np.multiply(a, b, dtype=F64)
+    return round_directed(product, np.zeros_like(product), mode)
+
+
+def fma_directed(a, b, c, mode: str):
+    """float32 ``a·b + c`` under a rounding mode."""
+    return add_directed(np.multiply(a, b, dtype=F64), c, mode)
+
+
+def to_odd32(x):
+    """float64 to float32 by rounding to odd: a later rounding to fewer bits is then correct."""
+    near = x.astype(F32)
+    back = near.astype(F64)
+    bits = near.view(U32)
+    bits = bits - (np.abs(back) > np.abs(x)).astype(U32)
+    inexact = (back != x) & ~np.isnan(x)
+    return (bits | inexact.astype(U32)).view(F32)
+
+
+def half_bits(x):
+    """Any float array to float16 (nearest even), as uint16 bits."""
+    return x.astype(F16).view(U16)
+
+
+def bfloat_bits(x, mode: str = "rn"):
+    """float32 to bfloat16 as uint16 bits, nearest even or toward zero (rz)."""
+    x = np.ascontiguousarray(to_odd32(x) if x.dtype == F64 else x)
+    bits = x.view(U32)
+    if mode == "rz":
+        rounded = bits >> U32(16)
+    else:
+        rounded = (bits + U32(0x7FFF) + ((bits >> U32(16)) & U32(1))) >> U32(16)
+    return np.where(np.isnan(x), U32(0x7FFF), rounded).astype(U16)
+
+
+def float_from_half(bits):
+    """uint16 float16 bits to float32."""
+    return HALF_TO_FLOAT.take(bits)
+
+
+def float_from_bfloat(bits):
+    """uint16 bfloat16 bits to float32."""
+    return BFLOAT_TO_FLOAT.take(bits)
+
+
+def half_bits_from(x, mode: str):
+    """float32 to float16 bits, nearest (rn) or toward zero (rz)."""
+    near = x.astype(F16)
+    if mode == "rz":
+        too_big = np.abs(near.astype(F64)) > np.abs(x.astype(F64))
+        near = np.where(too_big & np.isfinite(x), np.nextafter(near, F16(0)), near)
+    return near.view(U16)
+
+
+def tf32_round(x, mode: str = "rna"):
+    """float32 to tf32 (10 mantissa bits kept in a float32): ties away (rna) or to even (rn)."""
+    bits = x.view(U32)
+    if mode == "rna":
+        rounded = (bits + U32(0x1000)) & U32(0xFFFFE000)
+    elif mode == "rz":
+        rounded = bits & U32(0xFFFFE000)
+    else:
+        rounded = (bits + U32(0xFFF) + ((bits >> U32(13)) & U32(1))) & U32(0xFFFFE000)
+    return np.where(np.isfinite(x), rounded, bits).view(F32)
+
+
+def tf32_truncate(x):
+    """What the tensor core reads of a float32 operand: the low 13 mantissa bits are ignored."""
+    return (np.ascontiguousarray(x).view(U32) & U32(0xFFFFE000)).view(F32)
+
+
+def fp8_bits(x, kind: str):
+    """float32 to e4m3 or e5m2 with ``.satfinite`` (nearest even), as uint8 bits; NaN is 0x7F."""
+    limit, dtype = (
+        (E4M3_MAX, ml_dtypes.float8_e4m3fn) if kind == "e4m3" else (E5M2_MAX, ml_dtypes.float8_e5m2)
+    )
+    clipped = np.clip(x.astype(F32), F32(-limit), F32(limit))
+    bits = clipped.astype(dtype).view(U8)
+    return np.where(np.isnan(x), U8(0x7F), bits)
+
+
+def float_from_fp8(bits, kind: str):
+    """uint8 e4m3 or e5m2 bits to float32."""
+    return (E4M3_TO_FLOAT if kind == "e4m3" else E5M2_TO_FLOAT).take(bits)
+
+
+def split_pair(bits):
+    """A packed 32-bit register to its two 16-bit halves, shape (..., 2), low half first."""
+    bits = np.ascontiguousarray(bits)
+    return bits.view(U16).reshape(*bits.shape, 2)
+
+
+def join_pair(low, high):
+    """Two uint16 arrays to one packed uint32 register."""
+    return low.astype(U32) | (high.astype(U32) << U32(16))
+
+
+def join_last(pairs):
+    """Shape (..., 2) uint16 to packed uint32 of shape (...)."""
+    return np.ascontiguousarray(pairs).view(U32)[..., 0]
+
+
+def float_to_int(x, dtype, mode: str):
+    """Float to integer: round, saturate to the target's range, NaN to 0."""
+    rounded = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[mode](x)
+    limits = np.iinfo(dtype)
+    safe = np.where(np.isnan(rounded), 0, rounded).astype(F64)
+    inside = (safe > float(limits.min) - 1) & (safe < float(limits.max) + 1)
+    if limits.max >= 2**63 - 1:
+        inside &= safe < float(limits.max)  # the limit itself rounds up to 2**63 or 2**64
+    cast = np.where(inside, safe, 0).astype(dtype)
+    return np.where(inside, cast, np.where(safe > 0, limits.max, limits.min).astype(dtype))
