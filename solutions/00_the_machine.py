@@ -236,6 +236,7 @@ def metered(name):
     return machine
 
 
+# %%
 runs = {name: metered(name) for name in INPUTS}
 predicted = ready("predicted_bytes")(N, n)
 print(f"{'bytes':<24}{'predicted':>14}{'metered':>14}")

@@ -12,6 +12,7 @@
 # %%
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +22,7 @@ from autograder.report import Report
 from lessons.widgets.tile_rescaling import PRESETS, TileRescaling
 from reference_numpy.machine import Machine, SramOverflow
 from reference_numpy.online_softmax import State, shifted_exp
-from reference_numpy.tiling import cdiv, tiles
+from reference_numpy.tiling import tiles
 
 doctor()
 
@@ -108,15 +109,16 @@ print("after tile 2:", O2.round(4), f" the old O counts {l1 / l2:.4f}")
 print("in one go:   ", (A @ V / A.sum()).round(4))
 
 # %% [markdown]
-# l⁽¹⁾/l⁽²⁾ is the share of the weight that the first tile keeps. FlashAttention-1 works in this
-# form (lesson 03). FlashAttention-2 keeps the undivided sum o = Σ e^(s − m)·v and divides once at
-# the end (lesson 05). Both also shift by m, because of what comes next.
+# l⁽¹⁾/l⁽²⁾ is the share of the weight that the first tile keeps. (Tick *divide at every tile* in
+# the widget to see this form.) FlashAttention-1 works in this form (lesson 03). FlashAttention-2
+# keeps the undivided sum o = Σ e^(s − m)·v and divides once at the end (lesson 05). Both also
+# shift by m, because of what comes next.
 
 # %% [markdown]
 # ### What the maximum is for
 # Softmax does not change when a constant is subtracted from all scores. So any shift would do: none
 # at all, the first tile's maximum for good, a maximum that starts at 0. fp32 disagrees. It has no
-# number above e^88.7, and below e^−103 only 0.
+# number above e^88.7, and below e^−104 only 0.
 
 # %%
 SHIFTS = {
@@ -157,9 +159,10 @@ TileRescaling(KILLERS["rising"].tolist())
 # returns m and l of every row and the tiles of P. No bytes are graded here, only exactness.
 #
 # Two things are in the cell's reach: `shifted_exp(s, m)` is e^(s − m), and 0 where s = −∞ (a masked
-# score; −∞ − (−∞) would be NaN). `m[..., None]` makes a column of a number a row.
+# score; −∞ − (−∞) would be NaN). `m[..., None]` turns one number per row into a
+# column.
 #
-# A first try, and its report. One line is missing:
+# A first try, and its report. One factor is missing:
 
 
 # %%
@@ -207,10 +210,8 @@ blocks = [np.array([[1, 3]], np.float32), np.array([[2, 5]], np.float32)]
 m, l, P = ready("online_softmax")(blocks)
 print(f"online_softmax: m = {m[0]:.0f}, l = {l[0]:.4f}, P = {np.hstack(P)[0].round(4)}")
 
-join = ready("merge")
-V = np.eye(4, dtype=np.float32)
 
-
+# %%
 def state(s, v):
     """The state (m, l, o) of one tile of scores s (rows, Bc) and its values v (Bc, d)."""
     m = s.max(axis=1)
@@ -218,6 +219,8 @@ def state(s, v):
     return m, p.sum(axis=1), p @ v
 
 
+join = ready("merge")
+V = np.eye(4, dtype=np.float32)
 m, l, o = join(state(blocks[0], V[:2]), state(blocks[1], V[2:]))
 print(f"merge:          m = {m[0]:.0f}, l = {l[0]:.4f}, P = {(o / l[:, None])[0].round(4)}")
 
@@ -226,11 +229,10 @@ print(f"merge:          m = {m[0]:.0f}, l = {l[0]:.4f}, P = {(o / l[:, None])[0]
 # right, and in pairs like a tournament: the same state, but for the last bits of fp32.
 
 # %%
-from functools import reduce
-
 rng = np.random.default_rng(0)
-S, V = rng.standard_normal((8, 4096)).astype(np.float32), rng.standard_normal((4096, 16))
-parts = [state(S[:, cols], V[cols].astype(np.float32)) for cols in tiles(4096, 256)]
+S = rng.standard_normal((8, 4096)).astype(np.float32)
+V = rng.standard_normal((4096, 16)).astype(np.float32)
+parts = [state(S[:, cols], V[cols]) for cols in tiles(4096, 256)]
 
 
 def tournament(parts):
@@ -245,6 +247,8 @@ ways = {
     "from the right": reduce(lambda b, a: join(a, b), reversed(parts)),
     "in pairs": tournament(parts),
 }
+
+# %%
 e = np.exp(S.astype(np.float64))
 truth = e @ V / e.sum(axis=1, keepdims=True)
 for way, (_, l, o) in ways.items():
@@ -278,6 +282,7 @@ class RowsInHbm(Sequence):
         return self.X[:, self.cols[j]]
 
 
+# %%
 machine = Machine(sram_bytes=4 * 1024)
 X = machine.hbm("X", rng.standard_normal((1, 4096)).astype(np.float32))
 Y = machine.empty("Y", X.shape)
@@ -308,12 +313,14 @@ q, K = rng.standard_normal(64), rng.standard_normal((16, 64))
 row = (K @ q / 8).round(1)
 V = rng.standard_normal((len(row), 2)).round(1)
 
-m, l, P = ready("online_softmax")(
-    [row[cols][None, :].astype(np.float32) for cols in tiles(len(row), 4)]
-)
-O = np.hstack(P) @ V
-print(f"your online_softmax: m = {m[0]:.1f}, l = {l[0]:.4f}, O = {O[0].round(4)}")
-TileRescaling(row.tolist(), V.tolist(), tile=4)
+cut = [np.array([row[cols]], np.float32) for cols in tiles(len(row), 4)]
+m, l, P = ready("online_softmax")(cut)
+print(f"your function: m = {m[0]:.1f}, l = {l[0]:.4f}, O = {(np.hstack(P) @ V)[0].round(4)}")
+
+widget = TileRescaling(row.tolist(), V.tolist(), tile=4)
+end = widget.trace[-1]
+print(f"the widget:    m = {end['m']:.1f}, l = {end['l']:.4f}, O = {np.round(end['out'], 4)}")
+widget
 
 # %% [markdown]
 # ### How often does the maximum move?
