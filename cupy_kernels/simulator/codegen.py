@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from .calls import FlatKernel
-from .cfg import Block, Cfg, is_block_barrier, live_in
+from .cfg import Block, Cfg, live_in
 from .faults import PtxError
 from .instructions import TABLE, check_known, destinations, dtype_of, immediate
 from .ptx import TYPE_BYTES, Address, Imm, Instruction, Reg, Special, Symbol, Vector
@@ -41,6 +41,7 @@ class Code:
         self.numbers: dict[str, int] = {}  # register -> number in variable names
         self.namespace: dict[str, object] = {}
         self.sites: dict[str, object] = {}  # name -> factory(launch)
+        self.specials: dict[str, tuple[str, str]] = {}  # name -> (special register, dtype)
         self.params: dict[str, tuple[int, str]] = {}  # name -> (offset, dtype)
         for block in cfg.blocks:
             for i in block.instructions:
@@ -51,15 +52,17 @@ class Code:
         self.live = live_in(cfg.blocks, reads_writes)
         self.exposed = set().union(*self.live)
         self.slots = {name: n for n, name in enumerate(sorted(self.exposed))}
-        lines = []
-        for block in cfg.blocks:
-            chain = cfg.blocks[block.index : cfg.fused_until[block.index] + 1]
-            lines += Emitter(self, chain, masked=False).function()
-            lines += Emitter(self, [block], masked=True).function()
-            if block.collective:
-                lines += Emitter(self, [block], masked=True).members()
-        self.source = "\n".join(lines)
-        self.compiled = compile(self.source, f"<kernel {kernel.name}>", "exec")
+        self.compiled: dict[str, object] = {}
+
+    def function(self, name: str):
+        """Compiled code that defines ``f_k``, ``m_k`` or ``c_k``; made on first use."""
+        if name not in self.compiled:
+            kind, index = name[0], int(name[2:])
+            last = self.cfg.fused_until[index] if kind == "f" else index
+            emitter = Emitter(self, self.cfg.blocks[index : last + 1], masked=kind != "f")
+            lines = emitter.members() if kind == "c" else emitter.function()
+            self.compiled[name] = compile("\n".join(lines), f"<{self.kernel.name} {name}>", "exec")
+        return self.compiled[name]
 
     def constant(self, imm: Imm, dtype: str) -> str:
         """Name of a (1, 1) constant array."""
@@ -274,7 +277,9 @@ class Emitter:
         if isinstance(operand, Imm):
             return self.code.constant(operand, dtype)
         if isinstance(operand, Special):
-            return f"{special_name(operand.name)}_{dtype}"
+            name = f"sr_{operand.name.replace('.', '_')}_{dtype}"
+            self.code.specials[name] = (operand.name, dtype)
+            return name
         if isinstance(operand, Symbol):
             return self.code.constant(Imm(self.symbol(operand)), dtype)
         raise PtxError(
@@ -429,13 +434,3 @@ def _reinterpret(var: str, source: str, dtype: str) -> str:
     if np.dtype(dtype).kind == "f":
         return f"{var}.astype(u{want}).view({dtype})"
     return f"{var}.astype({dtype})"
-
-
-def special_name(name: str) -> str:
-    """Python name of a special register."""
-    return "sr_" + name.replace(".", "_")
-
-
-def is_plain_barrier(i: Instruction) -> bool:
-    """A barrier over the whole block with constant id 0."""
-    return is_block_barrier(i) and "red" not in i.modifiers and "arrive" not in i.modifiers

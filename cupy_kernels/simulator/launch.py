@@ -193,18 +193,14 @@ class Launch:
     def execute(self) -> None:
         """Run all waves."""
         code = self.code = self.kernel.code
-        namespace = dict(code.namespace)
-        namespace |= _MODULES
-        namespace["launch"] = self
-        self.sites = {name: make(self) for name, make in code.sites.items()}
-        namespace |= self.sites
-        for name, (offset, dtype) in code.params.items():
-            kind = np.dtype(dtype)
-            raw = self.parameters[offset : offset + kind.itemsize].tobytes()
-            namespace[name] = np.frombuffer(raw, kind).reshape(1, 1)
-        exec(code.compiled, namespace)
-        self.functions = namespace
-        self.global_sites, self.shared_sites = _sort_sites(self.sites.values())
+        count = self.kernel.cfg.exit
+        self.functions = {kind: [None] * count for kind in "fmc"}
+        self.namespace = dict(_MODULES, launch=self)
+        self.sites: dict[str, object] = {}
+        self.global_sites: list[GlobalSite] = []
+        self.shared_sites: list[SharedSite] = []
+        for name in code.compiled:
+            self._define(name)
         total = int(np.prod(self.grid))
         lanes = COOPERATIVE_LANES if self.kernel.cfg.spin_blocks else WAVE_LANES
         per_wave = max(1, min(total, lanes // (-(-self.threads // 32) * 32)))
@@ -214,33 +210,64 @@ class Launch:
                 blocks = min(per_wave, total - first)
                 if blocks not in books:
                     books[blocks] = AddressBook(Geometry(blocks, self.threads))
-                self._run_wave(first, books[blocks], namespace)
+                self._run_wave(first, books[blocks])
         if self.check:
             self._check_races()
 
-    def _run_wave(self, first: int, book: AddressBook, namespace: dict) -> None:
+    def translate(self, kind: str, block: int):
+        """Translate a block on first use: ``f`` fast, ``m`` masked, ``c`` collective's members."""
+        self._define(f"{kind}_{block}")
+        self._provide()
+        return self.functions[kind][block]
+
+    def _define(self, name: str) -> None:
+        exec(self.code.function(name), self.namespace)
+        self.functions[name[0]][int(name[2:])] = self.namespace[name]
+
+    def _provide(self) -> None:
+        """Give the generated code the constants, parameters and sites it has come to need."""
+        code, namespace = self.code, self.namespace
+        namespace |= code.namespace
+        for name, (offset, dtype) in code.params.items():
+            if name not in namespace:
+                kind = np.dtype(dtype)
+                raw = self.parameters[offset : offset + kind.itemsize].tobytes()
+                namespace[name] = np.frombuffer(raw, kind).reshape(1, 1)
+        for name, (register, dtype) in code.specials.items():
+            if name not in namespace:
+                namespace[name] = self._special(register, dtype)
+        for name, make in code.sites.items():
+            if name not in self.sites:
+                namespace[name] = self.sites[name] = site = make(self)
+                _sort_site(site, self.global_sites, self.shared_sites)
+                site.begin_wave(self.wave)
+
+    def _special(self, register: str, dtype: str) -> np.ndarray:
+        if register in self.special_registers:
+            value = self.special_registers[register]
+        else:
+            value = np.full((1, 1), self.budget.used)  # clocks: a step counter
+        if self.always_masked:
+            value = np.broadcast_to(value, self.wave.geometry.shape)
+        kind = np.dtype(dtype)
+        return value.astype("u4").view(kind) if dtype == "f4" else value.astype(kind)
+
+    def _run_wave(self, first: int, book: AddressBook) -> None:
+        namespace = self.namespace
         wave = self.wave = self.fences.wave = Wave(self, first, book.geometry, book)
         namespace["book"], namespace["zero"] = book, book.zero
         namespace["warp"], namespace["copies"] = wave.warp, wave.copies
-        registers = warp_ops.special_registers(book.geometry, self.block, self.grid, first)
-        registers["dynamic_smem_size"] = np.full((1, 1), self.layout.dynamic_bytes)
-        registers["total_smem_size"] = np.full((1, 1), self.layout.end)
-        for name, value in registers.items():
-            if self.always_masked:
-                value = np.broadcast_to(value, book.geometry.shape)
-            for dtype in ("u4", "i4", "u8", "i8", "u2", "f4"):
-                key = f"sr_{name.replace('.', '_')}_{dtype}"
-                if key in self.code.source:
-                    kind = np.dtype(dtype)
-                    whole = value.astype("u4").view(kind) if dtype == "f4" else value.astype(kind)
-                    namespace[key] = whole
-        for name in ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo"):
-            for dtype in ("u4", "u8", "i4", "i8"):
-                namespace[f"sr_{name}_{dtype}"] = np.full((1, 1), self.budget.used, dtype)
+        self.special_registers = warp_ops.special_registers(
+            book.geometry, self.block, self.grid, first
+        )
+        self.special_registers["dynamic_smem_size"] = np.full((1, 1), self.layout.dynamic_bytes)
+        self.special_registers["total_smem_size"] = np.full((1, 1), self.layout.end)
+        for name in self.code.specials:
+            namespace.pop(name, None)
         for site in self.sites.values():
-            if hasattr(site, "begin_wave"):
-                site.begin_wave(wave)
-        scheduler = Scheduler(self, wave, self.kernel.endings, namespace)
+            site.begin_wave(wave)
+        self._provide()
+        scheduler = Scheduler(self, wave, self.kernel.endings)
         scheduler.run()
         wave.copies.at_exit()
         self._count_executions(scheduler)
@@ -423,16 +450,13 @@ class Launch:
         return local.bytes[at : at + size].tobytes()
 
 
-def _sort_sites(sites) -> tuple[list[GlobalSite], list[SharedSite]]:
-    """All global and all shared sites, also those inside generic, atomic and copy sites."""
-    on_global, on_shared = [], []
-    for site in sites:
-        for part in [site, *getattr(site, "sites", {}).values()]:
-            if isinstance(part, GlobalSite):
-                on_global.append(part)
-            elif isinstance(part, SharedSite):
-                on_shared.append(part)
-    return on_global, on_shared
+def _sort_site(site, on_global: list[GlobalSite], on_shared: list[SharedSite]) -> None:
+    """File a site's global and shared parts, also those inside generic, atomic and copy sites."""
+    for part in [site, *getattr(site, "sites", {}).values()]:
+        if isinstance(part, GlobalSite):
+            on_global.append(part)
+        elif isinstance(part, SharedSite):
+            on_shared.append(part)
 
 
 def _dims(what: str, value) -> tuple[int, int, int]:

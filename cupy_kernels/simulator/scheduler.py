@@ -77,14 +77,12 @@ class Budget:
 class Scheduler:
     """Executes the generated functions of one wave."""
 
-    def __init__(self, launch, wave, program: Program, functions: dict):
+    def __init__(self, launch, wave, program: Program):
         self.launch, self.wave, self.program = launch, wave, program
         self.cfg, self.exit = program.cfg, program.cfg.exit
         self.geometry = wave.geometry
         count = self.exit
-        self.fast = [functions[f"f_{n}"] for n in range(count)]
-        self.masked = [functions[f"m_{n}"] for n in range(count)]
-        self.members = [functions.get(f"c_{n}") for n in range(count)]
+        self.fast, self.masked = launch.functions["f"], launch.functions["m"]
         self.fast_runs = [0] * count  # by the head of the fused chain
         self.warps_run = [0] * count  # masked steps: active warps and lanes
         self.lanes_run = [0] * count
@@ -113,7 +111,7 @@ class Scheduler:
         while pc != self.exit:
             if exceeded := spend():
                 raise self._limit(exceeded, pc)
-            result = fast[pc](registers)
+            result = (fast[pc] or self.launch.translate("f", pc))(registers)
             runs[pc] += 1
             last = until[pc]
             kind = kinds[last]
@@ -200,7 +198,7 @@ class Scheduler:
                     return
                 continue
             lanes = ready == block
-            if self.members[block] is not None:
+            if self.cfg.blocks[block].collective is not None:
                 lanes = self._gather_members(block)
                 if lanes is None:
                     continue
@@ -226,7 +224,8 @@ class Scheduler:
         if (self.waiting != 0).any():
             self._watch_divergent_barrier(block, lanes)
         mask = self.wave.book.mask(lanes)
-        result = self.masked[block](self.wave.registers, mask)
+        function = self.masked[block] or self.launch.translate("m", block)
+        result = function(self.wave.registers, mask)
         self.masked_steps += 1
         self.warps_run[block] += mask.warps
         self.lanes_run[block] += mask.count
@@ -256,7 +255,7 @@ class Scheduler:
     def _gather_members(self, block: int) -> np.ndarray | None:
         """Lanes at a collective whose named warp mates are all there; the others are held."""
         here = (self.pc == block) & (self.waiting == 0)
-        named = self.members[block](self.wave.registers)
+        named = self._named(block)
         by_warp = self.geometry.by_warp
         present, alive = by_warp(here), by_warp(self.pc != self.exit)
         if named is None:
@@ -277,6 +276,11 @@ class Scheduler:
         if not go.any():
             return None
         return go
+
+    def _named(self, block: int) -> np.ndarray | None:
+        """Member masks of the collective at the head of a block; None = the whole warp."""
+        function = self.launch.functions["c"][block] or self.launch.translate("c", block)
+        return function(self.wave.registers)
 
     def _left_while_held(self, by_warp) -> np.ndarray:
         """Lanes that exited while warp mates were held: they should have taken part."""
@@ -461,7 +465,7 @@ class Scheduler:
         present = self.held[row, 32 * warp : 32 * warp + 32] & (
             pcs[row, 32 * warp : 32 * warp + 32] == block
         )
-        named = self.members[block](self.wave.registers)
+        named = self._named(block)
         mask = 0xFFFFFFFF if named is None else int(
             np.broadcast_to(named, (named.shape[0], self.geometry.threads))[
                 row if named.shape[0] > 1 else 0, column
