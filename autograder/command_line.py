@@ -18,7 +18,7 @@ from autograder.exercise import Tier
 from autograder.progress_bar import progress_bar
 from autograder.result import Outcome, Result
 
-PASSED, FAILED, BAD_USAGE = 0, 1, 2
+PASSED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 LEAST_MEMORY = 256 << 20  # Python and NumPy alone take about 150 MiB of address space
 _UNITS = {"M": 1 << 20, "G": 1 << 30}
 
@@ -41,6 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     except BadUsage as problem:
         print(f"autograder: {problem}", file=sys.stderr)
         return BAD_USAGE
+    except KeyboardInterrupt:
+        print("autograder: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,8 +71,20 @@ def _grade_options(parser: argparse.ArgumentParser) -> None:
     add("paths", nargs="+", type=Path, metavar="PATH", help="a notebook, or a folder of them")
     add("--exercise", action="append", default=[], metavar="ID", help="grade only this one")
     add("--tier", type=Tier, choices=list(Tier), default=Tier.FULL, help="how much is tried")
-    add("--seconds", type=_seconds, default=60.0, help="time for one exercise (default 60)")
-    add("--memory", type=_memory, default="2G", help="memory for one exercise (default 2G)")
+    add(
+        "--seconds",
+        type=_seconds,
+        metavar="S",
+        default=60.0,
+        help="time for one exercise (default 60)",
+    )
+    add(
+        "--memory",
+        type=_memory,
+        metavar="SIZE",
+        default="2G",
+        help="memory for one exercise (default 2G)",
+    )
     add("--seed", type=int, help="for the random fixtures (default: a secret one)")
 
 
@@ -126,6 +141,8 @@ def _progress(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
+    if sys.platform == "win32":
+        raise BadUsage("grading runs on Linux, macOS or WSL; check works in the notebook")
     from autograder.isolation.limits import Limits
     from autograder.isolation.sandbox import Sandbox
     from autograder.submission import read_submission

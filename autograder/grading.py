@@ -115,7 +115,7 @@ def examine(exercise: Exercise, candidate: Candidate, tier: Tier, seed: int) -> 
             evidence.append(finding)
     except (NotWritten, StudentFault) as reason:
         stop = reason
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
+    except Exception as error:
         # The examination did arithmetic on what the function returned, and it was no number.
         stop = StudentFault(
             f"what your function returned could not be examined ({type(error).__name__}: {error}); "

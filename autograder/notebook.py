@@ -58,7 +58,7 @@ def hint(function_or_id: Any) -> "Hint":
     if not exercise.hints:
         return Hint(f"{exercise.id} has no hints: its text says all there is to know.")
     progress = ProgressFile()
-    given = progress.hints_given(exercise.id)
+    given = progress.entry(exercise.id).hints
     if given < len(exercise.hints):
         progress.count_hint(exercise.id)
     number = min(given, len(exercise.hints) - 1)

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from autograder import exercise as catalogue
-from autograder.progress_file import ProgressFile
+from autograder.progress_file import Entry, ProgressFile
 
 COLUMNS = ("lesson", "exercise", "verdict", "points", "hints read")
 
@@ -22,11 +22,10 @@ class Progress:
         entries = ProgressFile(folder).entries()
         rows = []
         for exercise in catalogue.all_exercises().values():
-            entry = entries.get(exercise.id, {})
-            verdict = str(entry.get("outcome", "not tried"))
-            points = f"{entry.get('best', 0)} of {exercise.points.total:g}"
-            hints = f"{entry.get('hints', 0)} of {len(exercise.hints)}"
-            rows.append((f"{exercise.lesson:02}", exercise.id, verdict, points, hints))
+            entry = entries.get(exercise.id, Entry())
+            points = f"{entry.best:g} of {exercise.points.total:g}"
+            hints = f"{entry.hints} of {len(exercise.hints)}"
+            rows.append((f"{exercise.lesson:02}", exercise.id, entry.outcome, points, hints))
         return cls(tuple(rows))
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TextIO
 
+from autograder.faults import printable
 from autograder.result import Finding, Outcome, Result, TrafficFinding
 
 Piece = tuple[str, str]  # (style, text); the style is a key of COLOURS or ""
@@ -98,7 +99,8 @@ def report_lines(result: Result) -> list[Line]:
     lines += [[("", f"  {text}")] for text in next_step(result).splitlines()]
     for invariant in invariants(result.findings):
         lines += _invariant_lines(invariant)
-    return lines + _traffic_lines(result.traffic) + _printed_lines(result)
+    lines += _traffic_lines(result.traffic) + _printed_lines(result)
+    return [[(style, printable(text)) for style, text in line] for line in lines]
 
 
 def printed(result: Result) -> list[str]:

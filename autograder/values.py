@@ -123,7 +123,10 @@ class _Reader:
             raise NotPlain(f"an array of shape {shape} without its {size} bytes")
         data = bytearray(self.body[self.at : self.at + size])
         self.at += size
-        return np.frombuffer(data, dtype).reshape(shape)
+        try:
+            return np.frombuffer(data, dtype).reshape(shape)
+        except ValueError:  # no elements, in a shape too large for NumPy
+            raise NotPlain(f"an array of shape {shape}") from None
 
 
 def whole_numbers(numbers: Any) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ def double(machine, X, Y, *, B):
 TOTAL = "def total(x):\n    return float(np.sum(x))\n"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def fake_exercises(monkeypatch):
     """The course has three small exercises."""
     monkeypatch.setattr("autograder.exercise.all_exercises", lambda: FAKES)

@@ -1,5 +1,6 @@
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from autograder.exercise import Tier
 from autograder.grading import grade_submission
 from autograder.isolation.limits import Limits
-from autograder.isolation.sandbox import MARK, Sandbox
+from autograder.isolation.sandbox import Sandbox
 from autograder.submission import read_submission
 from tests.autograder.conftest import code_cell
 
@@ -15,35 +16,19 @@ SECONDS = 1.0
 LONGEST = 10.0  # start, time limit and clean-up, even on a busy machine
 
 
-def processes_of_ours() -> list[str]:
-    """Every live process that carries the mark of a graded submission."""
+def processes_with(text: str, source: str) -> list[str]:
+    """Every live process with `text` in its environment ("environ") or its command ("cmdline")."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):
             state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            if state != "Z" and f"{MARK}=".encode() in (entry / "environ").read_bytes():
+            if state != "Z" and text.encode() in (entry / source).read_bytes():
                 found.append((entry / "cmdline").read_text())
-        except OSError:
-            continue
-    return found
-
-
-def sleepers(seconds: int) -> list[str]:
-    """Processes that run `sleep SECONDS`."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (entry / "cmdline").read_bytes()
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state != "Z" and f"sleep\0{seconds}\0".encode() in command:
-            found.append(command)
     return found
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(monkeypatch, tmp_path):
+def nothing_is_left(fake_exercises, monkeypatch, tmp_path):
     """After every test: no process of the submission, no folder of it, and it was quick."""
     rooms = tmp_path / "rooms"
     rooms.mkdir()
@@ -51,7 +36,7 @@ def nothing_is_left(monkeypatch, tmp_path):
     started = time.monotonic()
     yield
     assert time.monotonic() - started < LONGEST
-    assert processes_of_ours() == []
+    assert processes_with(f"HOME={rooms}", "environ") == []
     assert list(rooms.iterdir()) == []
 
 
