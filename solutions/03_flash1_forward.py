@@ -45,11 +45,12 @@ print(f"moved:      {moved:>12,} elements, {moved / needed:.0f} times as many")
 
 # %% [markdown]
 # ## The picture
-# Two machines run the same problem: N = 64, d = 16, tiles of 16 rows. Left, the three kernels.
-# Right, FlashAttention-1. Step through the tiles and watch the counters.
+# ![FlashAttention-1 begins: a tile of K moves from HBM to SRAM](../lessons/images/traffic.png)
 #
-# On the right there is no S and no P. Instead, something else is read again and again. Which
-# arrays are they?
+# Two machines run the same problem: N = 64, d = 16, tiles of 16 rows. One runs the three kernels,
+# the other FlashAttention-1. Step through the tiles and watch the counters.
+#
+# FlashAttention-1 has no S and no P. Instead, something else is read again and again. What is it?
 
 
 # %%
@@ -263,8 +264,8 @@ for name, moved in machine.traffic.arrays.items():
 # SRAM, half the traffic.** Measure it.
 
 # %%
-N, d = 512, 32
-sizes = [1024 * 2**i for i in range(7)]
+N, d = 256, 32
+sizes = [1024 * 2**i for i in range(6)]
 problems = [Problem(N, N, d, *paper_tile_sizes(M, d)) for M in sizes]
 measured = []
 for M, p in zip(sizes, problems, strict=True):

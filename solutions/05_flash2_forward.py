@@ -36,7 +36,10 @@ doctor()
 
 # %% [markdown]
 # ## The picture
-# The same problem, N = 64, d = 16, tiles of 16 rows, in both orders. Watch O on either side.
+# ![The three kernels and FlashAttention-2, half-way](../lessons/images/traffic_beside.png)
+#
+# The still shows FlashAttention-2 beside lesson 01's three kernels. Here it runs beside
+# FlashAttention-1: N = 64, d = 16, tiles of 16 rows. Watch O in both.
 
 
 # %%
@@ -63,8 +66,8 @@ for version in (1, 2):
 TrafficView(runs)
 
 # %% [markdown]
-# Right, O is stored once for each tile of queries and never read. There is no l and no m in HBM
-# either: they live as long as their queries are on chip.
+# FlashAttention-2 stores O once for each tile of queries and never reads it. There is no l and no m
+# in HBM either: they live as long as their queries are on chip.
 
 # %% [markdown]
 # ## The idea in code
@@ -245,11 +248,8 @@ print(f"N = {N:,}, d = {d}, one head: the matmuls take {1e6 * matmul:.0f} µs on
 for Bc in (64, 128):
     p = Problem(N, N, d, 128, Bc)
     one, two = (f(p) / 19.5e12 for f in (flops.flash1_elementwise, flops.flash2_elementwise))
-    print(
-        f"Bc = {Bc:>3}: the rest takes {1e6 * one:.0f} µs in version 1, {1e6 * two:.0f} µs in",
-        end="",
-    )
-    print(f" version 2: {one / matmul:.0%} and {two / matmul:.0%} of that")
+    shares = f"{one / matmul:.0%} and {two / matmul:.0%} of that"
+    print(f"Bc = {Bc:>3}: the rest takes {1e6 * one:.0f} and {1e6 * two:.0f} µs, {shares}")
 
 # %% [markdown]
 # (Counting an exponential as one operation flatters both. Lesson 11 is about what it really takes.)
@@ -262,11 +262,8 @@ for Bc in (64, 128):
 elements = ready("shared_memory_elements")
 for warps in (2, 4, 8):
     k, q = elements(64, 64, 64, warps).values()
-    print(
-        f"{warps} warps: split K {2 * k / 1024:>4.0f} KB a tile, split Q {2 * q / 1024:>4.0f} KB,",
-        end="",
-    )
-    print(f" {k / q:.2f} times")
+    sizes = f"split K {2 * k / 1024:>4.0f} KB, split Q {2 * q / 1024:>4.0f} KB"
+    print(f"{warps} warps: {sizes} a tile, {k / q:.2f} times as much")
 
 # %% [markdown]
 # The ratio is about 3/2 whatever the number of warps: one Q in, one o out, one o in, against one K
