@@ -13,7 +13,7 @@ PAGE = """<!doctype html>
 <link rel="icon" href="data:,">
 <title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; }}
+:root {{ color-scheme: light dark; background: Canvas; }}
 body {{
   margin: 16px auto;
   max-width: 1100px;

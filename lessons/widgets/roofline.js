@@ -119,21 +119,27 @@ function tooltipLines(point, on) {
   ];
 }
 
-// Under the roof, as near the mark as the slope allows, with a leader to it.
-function placeTooltip(axes, place, rate, w, h) {
-  const lowest = axes.bottom - h - 8;
+// The place nearest the mark that lies wholly under the roof and covers no mark.
+function placeTooltip(axes, places, k, rate, w, h) {
+  const mark = places[k];
   const roofAt = (x) => axes.y(attainable(rate, axes.intensity(x)));
-  const y = (x) => Math.min(lowest, Math.max(place.y, roofAt(x)) + 16);
-  let x = place.x + 20;
-  while (roofAt(x) + 16 > lowest && x + w < axes.right) x += 4;
-  return x + w < axes.right ? { x, y: y(x) } : { x: place.x - w - 20, y: y(place.x - w - 20) };
+  const free = (x, y) => places.every((p) => p.x < x - 14 || p.x > x + w + 14 || p.y < y - 14 || p.y > y + h + 14);
+  const away = ({ x, y }) => Math.hypot(x + w / 2 - mark.x, y + h / 2 - mark.y);
+  const spots = [];
+  for (let x = axes.left + 8; x + w < axes.right - 4; x += 6) {
+    for (let y = roofAt(x) + 14; y + h < axes.bottom - 6; y += 6) if (free(x, y)) spots.push({ x, y });
+  }
+  const corner = { x: axes.left + 10, y: axes.top + 40 };
+  return spots.reduce((best, spot) => (away(spot) < away(best) ? spot : best), spots[0] ?? corner);
 }
 
-function drawTooltip(axes, place, point, on, rate) {
+function drawTooltip(axes, places, k, point, on, rate) {
   const [w, h] = [Math.max(250, point.name.length * 8 + 24), 104];
-  const { x, y } = placeTooltip(axes, place, rate, w, h);
+  const { x, y } = placeTooltip(axes, places, k, rate, w, h);
+  const mark = places[k];
+  const nearest = [Math.max(x, Math.min(mark.x, x + w)), Math.max(y, Math.min(mark.y, y + h))];
   return group(
-    line(place.x, place.y, x > place.x ? x : x + w, y + 18, "axis", { "stroke-width": 1.5 }),
+    line(mark.x, mark.y, ...nearest, "axis", { "stroke-width": 1.5 }),
     box(x, y, w, h, "tip", { rx: 6 }),
     box(x, y, w, h, "outline", { rx: 6 }),
     ...tooltipLines(point, on).map((words, i) => label(x + 12, y + 21 + 18.5 * i, words, i ? "small" : "")));
@@ -201,7 +207,7 @@ function render({ model, el }) {
         drawRidgeWords(axes, rate),
         drawDrop(axes, places[k]),
         ...order.map((i) => drawPoint(places[i], i, false, hover)),
-        drawTooltip(axes, places[k], point, point.on[device], rate),
+        drawTooltip(axes, places, k, point, point.on[device], rate),
         drawPoint(places[k], k, true, hover)],
       say: inWords(point, k, device, rate),
       why: reason(point, device, rate),

@@ -111,14 +111,21 @@ function journeys(places, chip, state) {
   });
 }
 
-function drawArrow({ tile, hbm, block }, arrow, alone) {
-  const [hx, hy] = [hbm.x + hbm.w / 2, hbm.y + hbm.h];
-  const [bx, by] = [block.x + block.w / 2, block.y];
-  const ends = tile.kind === "load" ? [hx, hy, bx, by - 3] : [bx, by, hx, hy + 3];
-  const [wordsY, slope] = [by - 42, (bx - hx) / (by - hy)];
+// Beside the arrow, on the side that it leans away from, and never past the right edge.
+function arrowWords([hx, hy], [bx, by], nbytes, right) {
+  const y = by - 42;
+  const x = hx + ((y - hy) * (bx - hx)) / (by - hy);
+  const inward = x + 92 > right;
+  const below = hx > bx !== inward;
+  return label(x + (inward ? -12 : 12), y + (below ? 10 : -4), `${whole(nbytes)} bytes`, "small number", { "text-anchor": inward ? "end" : "start" });
+}
+
+function drawArrow({ tile, hbm, block }, arrow, alone, right) {
+  const [there, here] = [[hbm.x + hbm.w / 2, hbm.y + hbm.h], [block.x + block.w / 2, block.y]];
+  const ends = tile.kind === "load" ? [...there, here[0], here[1] - 3] : [...here, there[0], there[1] + 3];
   return group(
     line(...ends, "axis", { "stroke-width": 1.6, "marker-end": `url(#${arrow})` }),
-    alone ? label(hx + (wordsY - hy) * slope + 12, wordsY + (hx > bx ? 10 : -4), `${whole(tile.nbytes)} bytes`, "small number") : null);
+    alone ? arrowWords(there, here, tile.nbytes, right) : null);
 }
 
 // A copy of the tile that flies to its place once and is gone.
@@ -191,7 +198,7 @@ function drawScene({ run, trace, k, scales, ids, flying }, x, y, width, wide) {
     label(x, y + 12, [part(run.name ? `${run.name} · HBM` : "HBM", null, "strong"), part(finished ? " · finished" : "")]),
     drawHbm(places, state, ids.stripes),
     drawChip(run, state, chip, x, chipTop, room, ids.stripes),
-    ...paths.map((path) => drawArrow(path, ids.arrow, paths.length === 1)),
+    ...paths.map((path) => drawArrow(path, ids.arrow, paths.length === 1, x + room)),
     drawCounters(run, state, scales.array, cx, cy, cw, ids.stripes),
     drawTotal(state, trace.at(-1).total, scales.total, cx, cy + scales.rows * ROW + 32, cw),
     ...(flying ? paths.map((path, i) => fly(path, 60 * Math.min(i, 6))) : [])];

@@ -12,6 +12,7 @@ from lessons.widgets.tile_rescaling import TileRescaling
 from lessons.widgets.traffic import TrafficView
 from reference_numpy.flash1_forward import flash1_forward
 from reference_numpy.flash2_forward import flash2_forward
+from reference_numpy.flash_backward import flash_backward
 from reference_numpy.machine import Machine
 from reference_numpy.roofline import DEVICES
 from reference_numpy.three_kernels import three_kernels
@@ -131,6 +132,25 @@ def run_flash2() -> Machine:
     return machine
 
 
+def run_flash_backward() -> Machine:
+    machine, [Q, K, V, O, LSE] = machine_with(("O", (N, D)), ("LSE", (N,)))
+    flash2_forward(machine, Q, K, V, O, LSE, Br=B, Bc=B, scale=SCALE, causal=True)
+    dO, D_ = machine.hbm("dO", np.ones((N, D), np.float32)), machine.empty("D", (N,))
+    dQ, dK, dV = (machine.empty(name, (N, D)) for name in ("dQ", "dK", "dV"))
+    flash_backward(
+        machine, Q, K, V, O, dO, LSE, D_, dQ, dK, dV, Br=B, Bc=B, scale=SCALE, causal=True
+    )
+    return machine
+
+
+def run_copy(rows: int) -> Machine:
+    machine = Machine(1024)
+    X, Y = (machine.hbm(name, np.zeros((rows, 4), np.float16)) for name in "XY")
+    for i in range(rows):
+        Y[i : i + 1] = X[i : i + 1]
+    return machine
+
+
 RATES = {name: (gpu.peak_flops, gpu.hbm_bytes_per_s) for name, gpu in DEVICES.items()}
 KERNELS = [
     ("elementwise add", 4096**2, 12 * 4096**2),
@@ -142,11 +162,18 @@ KERNELS = [
 
 WIDGETS = {
     "tile_rescaling": lambda: TileRescaling(),
-    "tile_rescaling_long": lambda: TileRescaling(np.linspace(-9.5, 12.25, 24), tile=6),
-    "tile_rescaling_local": lambda: TileRescaling(local=True),
     "traffic": lambda: TrafficView(run_flash1()),
-    "traffic_beside": lambda: TrafficView({"three": run_three_kernels(), "flash": run_flash2()}),
     "roofline": lambda: Roofline(RATES, KERNELS),
+}
+PICTURES = {
+    **WIDGETS,
+    "tile_rescaling_long": lambda: TileRescaling(np.linspace(-9.5, 12.25, 24), tile=6),
+    "tile_rescaling_local": lambda: TileRescaling(
+        [[-np.inf], [4], [2.5, 7]], [1, -2, 3, 5], local=True
+    ),
+    "traffic_beside": lambda: TrafficView({"three": run_three_kernels(), "flash": run_flash2()}),
+    "traffic_backward": lambda: TrafficView(run_flash_backward()),
+    "traffic_together": lambda: TrafficView(run_copy(rows=1001)),
 }
 
 
@@ -154,3 +181,9 @@ WIDGETS = {
 def widget(request):
     """Each of the widgets in turn."""
     return WIDGETS[request.param]()
+
+
+@pytest.fixture(params=PICTURES)
+def picture(request):
+    """Each of the widgets, and of the shapes that their pictures can take."""
+    return PICTURES[request.param]()
