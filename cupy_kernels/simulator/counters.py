@@ -78,7 +78,7 @@ _SUMMED = (
 )
 
 
-@dataclass
+@dataclass(repr=False)
 class Counts:
     """Additive counts of an instruction, a source line or a launch. ``executed`` = warps."""
 
@@ -119,19 +119,23 @@ class Counts:
         """Wavefronts beyond the conflict-free number."""
         return self.shared_wavefronts - self.shared_ideal_wavefronts
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={n:,}" for name, n in self.as_dict().items() if n)
+        return f"{type(self).__name__}({shown})"
+
     def as_dict(self) -> dict[str, int]:
         """The counts as plain numbers, for JSON."""
         return {f.name: getattr(self, f.name) for f in fields(Counts)}
 
 
-@dataclass
+@dataclass(repr=False)
 class InstructionCounts(Counts):
     """Counts of one PTX instruction."""
 
     instruction: Instruction | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class LineCounts(Counts):
     """Counts of one line of the kernel body; inlined wrappers count at their call site."""
 
@@ -140,7 +144,7 @@ class LineCounts(Counts):
     filename: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class LaunchCounts:
     """Everything measured in one launch.
 
@@ -156,6 +160,9 @@ class LaunchCounts:
     printed: str = ""
     steps: int = 0
     masked_steps: int = 0
+
+    def __repr__(self) -> str:
+        return f"LaunchCounts({self.kernel}: {self.totals!r}, warnings={len(self.warnings)})"
 
     @property
     def totals(self) -> Counts:

@@ -3,7 +3,7 @@
 A cell is the narrowest access of the kernel (1, 2 or 4 bytes). Its last write and last read are
 64-bit words; −1 means never. From the high bits down:
 
-    time (34) | instruction (16) | flags (4) | thread (10)
+    pending (1) | time (32) | instruction (16) | flags (4) | thread (10)
 
 Reads are only logged; they are written into the shadow when a later write overlaps them before
 the next barrier, which in tiled kernels hardly ever happens.
@@ -20,7 +20,8 @@ from .ordering import Ordering
 
 TIME, INSTRUCTION = 30, 14
 THREAD_MASK = 0x3FF
-MANY_LANES, MANY_WARPS, ATOMIC, PENDING = (1 << bit for bit in (10, 11, 12, 13))
+MANY_LANES, MANY_WARPS, ATOMIC = (1 << bit for bit in (10, 11, 12))
+PENDING = 1 << 62  # above the time, so that it never looks old
 
 
 class Cells:
@@ -201,7 +202,8 @@ class Shadow:
         old = stamps[at]
         never = old < 0
         old = np.where(never, 0, old)
-        pending = ~never & (old & PENDING != 0)
+        pending = old & PENDING != 0
+        old = old & ~PENDING
         own = (old & THREAD_MASK == threads) & (old & (MANY_LANES | MANY_WARPS) == 0)
         several = old & MANY_WARPS != 0
         fine = never | own | self.ordering.ordered(
