@@ -254,8 +254,8 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The two lines part at N = d. At N = 8192 the upper one has moved 129 times what the problem asks
-# for.
+# At N = d the upper line stands at twice the lower one. At N = 8192 it has moved 129 times what the
+# problem asks for.
 #
 # And the time? On an A100, one head in fp16, as the roofline of lesson 00 has it:
 
@@ -279,7 +279,7 @@ for N in (1024, 2048, 4096, 8192):
 # S is written only to be read once more, and so is P. Suppose a kernel kept each tile of S on the
 # chip and took its softmax there, before the next tile of keys arrives.
 #
-# By which maximum would it subtract, and by which sum divide?
+# Which maximum would it subtract, and by which sum would it divide?
 
 # %%
 progress()

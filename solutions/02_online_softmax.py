@@ -291,14 +291,14 @@ try:
     for cols, p in zip(tiles(4096, 256), p_tiles, strict=True):
         Y[:, cols] = p
     reads = machine.traffic["X"].read / X.nbytes
-    print(f"X is read {reads:g} times, Y written {machine.traffic['Y'].written / Y.nbytes:g} times")
+    print(f"X is read {reads:g}×, Y written {machine.traffic['Y'].written / Y.nbytes:g}×")
 except SramOverflow as overflow:
     print("Your function holds tiles that it no longer needs:", overflow)
 
 # %% [markdown]
 # Two sweeps, and one store: 3 numbers moved for each score, where the three kernels of lesson 00
-# move 4. A softmax is memory-bound, so on any GPU of lesson 00 that is 4/3 faster at best. (From
-# the roofline; there is no GPU in this lesson and no time was measured.)
+# move 4. A softmax is memory-bound, so it can run at best 4/3 times as fast, on any GPU of lesson
+# 00. (That is the roofline's word. There is no GPU in this lesson and no time was measured.)
 #
 # The second sweep is there only because P was asked for. Attention asks for O, and O is repaired
 # as it goes. There **one sweep is enough**, and S and P need never exist. That is lesson 03.
