@@ -168,7 +168,7 @@ print(f"LSE = 5 + ln 1.2034 = {machine.to_host('LSE')[0]:.4f}, in one go {truth_
 # visited. Others are cut by the diagonal, and there `mask_scores` sets the hidden scores to −∞.
 
 # %%
-MARK = {"skip": "·", "cut": "◩", "full": "■"}
+MARK = {"skip": "·", "cut": "◣", "full": "■"}
 
 
 def kind(rows, cols, Nq, Nk):

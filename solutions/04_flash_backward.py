@@ -42,7 +42,7 @@ doctor()
 
 # %%
 batch, heads, N = 8, 16, 8192
-print(f"P: {batch * heads * N * N * 2 / 1e9:.1f} GB in fp16, written once and read twice")
+print(f"P: {batch * heads * N * N * 2 / 1e9:.1f} GB in fp16, kept until the backward pass")
 
 # %% [markdown]
 # There is another way: compute P a second time, tile by tile, when it is needed. That is more
@@ -66,6 +66,7 @@ def machine_for(Q, K, V, dO, *, sram_bytes, causal=False):
     return machine, arrays
 
 
+# %%
 def standard_machine_for(Q, K, V, dO, *, sram_bytes):
     """The same for the standard backward, with the P that its forward pass stored."""
     machine = Machine(sram_bytes=sram_bytes)
