@@ -33,11 +33,11 @@ def measure() -> Iterator[Traffic]:
     recording.replay()
 
 
-def record_simulated_launch(source: KernelSource, name: str, counts) -> None:
+def record_simulated_launch(source: KernelSource, name: str, bound: Bound, counts) -> None:
     """Give the simulator's counts of one launch to the measurements under way."""
     for recording in _active.get():
         entry = recording.traffic.kernel(name, source.filename, source.code, "sim")
-        entry.add_simulated(counts)
+        entry.add_simulated(_pointer_names(bound), counts)
 
 
 def record_gpu_launch(
@@ -48,9 +48,8 @@ def record_gpu_launch(
         return
     args = _host_copies([arg for _, arg in bound])
     launch = ncu.RecordedLaunch(source, name, grid, block, args, shared_mem, allowed)
-    arrays = [parameter.name for parameter, _ in bound if parameter.is_pointer]
     for recording in _active.get():
-        recording.launches.append((launch, arrays))
+        recording.launches.append((launch, _pointer_names(bound)))
 
 
 class _Recording:
@@ -72,6 +71,10 @@ class _Recording:
             source = launch.source
             entry = self.traffic.kernel(launch.kernel, source.filename, source.code, "gpu")
             entry.add_gpu(arrays, row)
+
+
+def _pointer_names(bound):
+    return [parameter.name for parameter, _ in bound if parameter.is_pointer]
 
 
 def _host_copies(args):

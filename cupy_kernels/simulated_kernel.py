@@ -1,10 +1,14 @@
 """A kernel in the simulator: NumPy arrays in host memory, the PTX run by `simulator/`."""
 
 import functools
+import sys
+
+import numpy as np
 
 from cupy_kernels import device, launch_checks, measure, simulator
 from cupy_kernels.kernel_source import KernelSource
 from cupy_kernels.launch_checks import HOPPER, Bound
+from cupy_kernels.notices import say_once
 from cupy_kernels.resources import Resources
 
 
@@ -41,7 +45,7 @@ class SimulatedKernel:
 
     def launch(self, grid, block, bound: Bound, shared_mem, allowed_shared, stream, limits) -> None:
         """Run to the end; arrays are changed in place, CuPy arrays by way of host memory."""
-        host = [_on_host(arg) for _, arg in bound]
+        host = [_on_host(parameter, arg) for parameter, arg in bound]
         counts = simulator.launch(
             self._kernel,
             grid,
@@ -55,7 +59,10 @@ class SimulatedKernel:
         for (parameter, given), copy in zip(bound, host, strict=True):
             if copy is not given and parameter.is_output:
                 given.set(copy)
-        measure.record_simulated_launch(self.source, self.name, counts)
+        sys.stdout.write(counts.printed)
+        for warning in counts.warnings:
+            say_once(f"{self.name}: {warning}")
+        measure.record_simulated_launch(self.source, self.name, bound, counts)
 
 
 @functools.lru_cache(maxsize=64)
@@ -64,5 +71,8 @@ def _program(ptx, code, filename):
     return simulator.load(ptx, source=code, filename=filename)
 
 
-def _on_host(arg):
-    return device.move(arg, "sim") if launch_checks.is_array(arg) else arg
+def _on_host(parameter, arg):
+    if parameter.is_pointer:
+        return device.move(arg, "sim") if launch_checks.is_array(arg) else arg
+    is_struct = hasattr(arg, "dtype") and arg.dtype.kind not in "biufc"
+    return np.asarray(arg).tobytes() if is_struct else arg

@@ -90,14 +90,16 @@ class KernelTraffic:
     totals: Totals | None = None
     warnings: list[str] = field(default_factory=list)
 
-    def add_simulated(self, counts: LaunchCounts) -> None:
-        """Add one launch that the simulator counted."""
-        for name, array in counts.per_array().items():
-            self.arrays[name] = sum_arrays([self.arrays.get(name), array])
+    def add_simulated(self, arrays: list[str], counts: LaunchCounts) -> None:
+        """Add one launch that the simulator counted; `arrays` names its pointers in order."""
+        counted = counts.per_array()
+        order = [*(name for name in arrays if name in counted), *counted]
+        for name in dict.fromkeys(order):  # what the source declares first, then its globals
+            self.arrays[name] = sum_arrays([self.arrays.get(name), counted[name]])
         self.lines = _merge_lines([*(self.lines or []), *counts.per_line()])
         self.mix = dict(Counter(self.mix or {}) + Counter(counts.mix))
         totals = Totals.measured(counts.totals)
-        launched = sum_arrays(list(counts.per_array().values()))
+        launched = sum_arrays(list(counted.values()))
         totals.unique_bytes_read = launched.unique_bytes_read
         totals.unique_bytes_written = launched.unique_bytes_written
         self._add_totals(totals)

@@ -83,5 +83,10 @@ def _row(name, cells):
 
 
 def _table(head, rows):
-    titles = "".join(f'<th style="padding:1px 8px">{html.escape(title)}</th>' for title in head)
+    titles = "".join(f'<th style="{_align(title)}">{html.escape(title)}</th>' for title in head)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _align(title):
+    side = "left" if title in ("array", "source") else "right"
+    return f"padding:1px 8px;text-align:{side}"
