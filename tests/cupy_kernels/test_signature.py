@@ -1,6 +1,10 @@
+import re
+
 import pytest
 
+from cupy_kernels.nvrtc import compile_ptx
 from cupy_kernels.signature import base_name, signatures
+from tests.cupy_kernels.sampler import SAMPLER
 
 SOURCE = """
 // extern "C" __global__ void in_a_comment(float* no) {}
@@ -69,3 +73,20 @@ def test_a_template_instance_has_its_types_put_in():
 )
 def test_the_plain_name_inside_a_longer_one(name, base):
     assert base_name(name) == base
+
+
+def test_the_compiler_sees_the_same_parameters_in_every_kernel_of_the_sampler():
+    kernels = 0
+    for case in SAMPLER.values():
+        ptx = compile_ptx(
+            case.source, name_expressions=case.name_expressions, filename=case.file.name
+        ).text
+        declared = signatures(case.source)
+        for name, listed in re.findall(r"\.entry (\w+)\(([^)]*)\)", ptx):
+            compiled = re.findall(r"\.param ([^,\n]+)", listed)
+            parameters = declared[base_name(name)].parameters
+            assert len(parameters) == len(compiled), case.name
+            for parameter, ptx_type in zip(parameters, compiled, strict=True):
+                assert ".u64" in ptx_type or not parameter.is_pointer, (case.name, parameter)
+            kernels += 1
+    assert kernels >= len(SAMPLER)
