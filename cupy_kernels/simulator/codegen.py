@@ -12,15 +12,19 @@ functions:
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from .calls import FlatKernel
 from .cfg import Block, Cfg, live_in
 from .faults import PtxError
 from .instructions import TABLE, check_known, destinations, dtype_of, immediate
+from .instructions.memory import can_join_group
 from .ptx import TYPE_BYTES, Address, Imm, Instruction, Reg, Special, Symbol, Vector
 
 _ADDRESSING = {"ld", "st", "atom", "red", "ldu", "cp", "ldmatrix", "stmatrix", "prefetch"}
+_CLOBBERS = {"st", "atom", "red", "cp", "stmatrix", "bar", "barrier", "call"}
 _FAMILY_ROOTS = {"add", "mov", "cvta", "sub"}
 _INTEGER_TYPES = {"s32", "u32", "b32", "s64", "u64", "b64"}
 
@@ -93,20 +97,18 @@ class Code:
         return {r for r in family if self.widths.get(r, 0) in (4, 8)}
 
     def _canonical_dtypes(self) -> dict[str, str]:
-        canonical = {}
-        for r, t in self.kernel.registers.items():
-            canonical[r] = dtype_of(t, None) if t != "b128" else "u8"
-        seen: set[str] = set()
-        for block in self.cfg.blocks:
-            for i in block.instructions:
-                for r in destinations(i):
-                    if r.name in seen or r.name in self.family:
-                        continue
-                    dtype = next((dtype_of(m, i) for m in i.modifiers if m in TYPE_BYTES), "u4")
-                    width = self.widths[r.name]
-                    if i.root != "cvt" and dtype != "?" and np.dtype(dtype).itemsize == width:
-                        seen.add(r.name)
-                        canonical[r.name] = dtype
+        """The dtype in which each register is kept across blocks: the one it is mostly made in."""
+        votes: dict[str, Counter] = {}
+        for i in (i for block in self.cfg.blocks for i in block.instructions):
+            for r in destinations(i):
+                dtype = next((dtype_of(m, i) for m in i.modifiers if m in TYPE_BYTES), "u4")
+                if i.root != "cvt" and np.dtype(dtype).itemsize == self.widths[r.name]:
+                    weight = 1 if i.root == "mov" or i.type.startswith("b") else 10
+                    votes.setdefault(r.name, Counter())[dtype] += weight
+        canonical = {r: dtype_of(t, None) for r, t in self.kernel.registers.items()}
+        for r, count in votes.items():
+            if canonical[r] != "?":
+                canonical[r] = count.most_common(1)[0][0]
         return canonical
 
 
@@ -153,9 +155,39 @@ class Emitter:
         self.have: dict[str, dict[str, str]] = {}  # register -> dtype -> variable
         self.pairs: dict[str, tuple[str, str]] = {}  # family register -> (pattern, offset)
         self.defined: set[str] = set()
+        self.doubled: set[str] = set()
         self.temporaries = 0
         self.instruction: Instruction | None = None
-        self._guards: dict[tuple, str] = {}
+        self.groups: dict[int, str] = {}  # first member -> variable with all values
+        self._groups = self._find_groups()
+
+    def _find_groups(self) -> dict[int, tuple[list[Instruction], int]]:
+        """Runs of shared loads that may be done together: index -> (members, position)."""
+        found: dict[int, tuple[list[Instruction], int]] = {}
+        open_groups: dict[tuple, list[Instruction]] = {}
+        for i in (i for block in self.chain for i in block.instructions):
+            if can_join_group(i):
+                dests = len(destinations(i))
+                key = (i.operands[1].base.name, i.modifiers, dests, i.place)
+                members = open_groups.setdefault(key, [])
+                found[i.index] = (members, len(members))
+                members.append(i)
+            elif i.root in _CLOBBERS:
+                open_groups.clear()
+            for r in destinations(i):
+                for key in [k for k in open_groups if k[0] == r.name]:
+                    del open_groups[key]
+        return {n: group for n, group in found.items() if len(group[0]) > 1}
+
+    def group_of(self, i: Instruction) -> tuple[list[Instruction], int] | None:
+        """The load group of an instruction and its position in it, or None."""
+        return self._groups.get(i.index)
+
+    def write_part(self, dest: Reg, dtype: str, whole: str, position: int) -> None:
+        """Give a register one part of a group of loads; doubles are then made for all at once."""
+        self.write(dest, dtype, f"{whole}[{position}]")
+        if dtype == "f4" and dest.name in self.have and self.lanes() is None:
+            self.have[dest.name]["part"] = f"{whole}[{position}]"
 
     def function(self) -> list[str]:
         """The function's source lines."""
@@ -240,7 +272,7 @@ class Emitter:
             self._materialise(r, dtype, have)
             if dtype in have:
                 return have[dtype]
-        source, var = next((d, v) for d, v in have.items() if d != "double")
+        source, var = next((d, v) for d, v in have.items() if d not in ("double", "part"))
         have[dtype] = f"{self._var(r)}_{dtype if dtype != '?' else 'p'}"
         self.line(f"{have[dtype]} = {_reinterpret(var, source, dtype)}")
         return have[dtype]
@@ -295,6 +327,13 @@ class Emitter:
         if isinstance(operand, Reg):
             single = self.register(operand.name, "f4")
             have = self.have[operand.name]
+            if "part" in have and "double" not in have:
+                whole, position = have["part"][:-1].split("[")
+                if f"{whole}_d" not in self.doubled:
+                    self.doubled.add(f"{whole}_d")
+                    self.line(f"{whole}_d = {whole}.astype(f8)")
+                have["double"] = f"{self._var(operand.name)}_d"
+                self.line(f"{have['double']} = {whole}_d[{position}]")
             if "double" not in have:
                 have["double"] = f"{self._var(operand.name)}_d"
                 self.line(f"{have['double']} = {single}.astype(f8)")
@@ -386,9 +425,9 @@ class Emitter:
         self.have.pop(r, None)
         self.defined.add(r)
 
-    def site(self, factory) -> str:
+    def site(self, factory, name: str = "") -> str:
         """Register the per-launch object of this instruction; return its name."""
-        name = f"s{self.instruction.index}"
+        name = name or f"s{self.instruction.index}"
         self.code.sites[name] = factory
         return name
 

@@ -22,7 +22,7 @@ from .instructions import bits, compare, conversion, floating, integer, moves
 from .kernel import Kernel
 from .local_memory import LocalMemory
 from .scheduler import Budget, Scheduler
-from .shared_memory import Layout, SharedMemory, SharedSite
+from .shared_memory import Layout, SharedLoadGroup, SharedMemory, SharedSite
 
 WAVE_LANES = 8192
 COOPERATIVE_LANES = 1 << 16
@@ -455,7 +455,7 @@ def _sort_site(site, on_global: list[GlobalSite], on_shared: list[SharedSite]) -
     for part in [site, *getattr(site, "sites", {}).values()]:
         if isinstance(part, GlobalSite):
             on_global.append(part)
-        elif isinstance(part, SharedSite):
+        elif isinstance(part, (SharedSite, SharedLoadGroup)):
             on_shared.append(part)
 
 

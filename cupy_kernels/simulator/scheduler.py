@@ -87,15 +87,17 @@ class Scheduler:
         self.warps_run = [0] * count  # masked steps: active warps and lanes
         self.lanes_run = [0] * count
         self.masked_steps = 0
+        self.barrier_request: tuple | None = None  # a barrier that needs the general rules
 
     def run(self) -> None:
         """Run the wave until every lane has exited."""
         geometry = self.geometry
-        if geometry.real_threads == geometry.threads and not self.launch.always_masked:
-            self._uniform(0)
-            return
-        threads = np.arange(geometry.threads)[None]
-        self._divergent(np.where(threads < geometry.real_threads, 0, self.exit))
+        state: int | np.ndarray = 0  # one block for all lanes, or a block per lane
+        if geometry.real_threads != geometry.threads or self.launch.always_masked:
+            threads = np.arange(geometry.threads)[None]
+            state = np.where(threads < geometry.real_threads, 0, self.exit)
+        while not isinstance(state, int) or state != self.exit:
+            state = self._uniform(state) if isinstance(state, int) else self._divergent(state)
 
     def _step(self, block: int) -> None:
         exceeded = self.launch.budget.spend()
@@ -104,7 +106,8 @@ class Scheduler:
 
     # ---- all lanes together -------------------------------------------------------------------
 
-    def _uniform(self, pc: int) -> None:
+    def _uniform(self, pc: int) -> int | np.ndarray:
+        """Run until the lanes disagree (a block per lane is returned) or all have exited."""
         registers, kinds, targets = self.wave.registers, self.program.kinds, self.program.targets
         until, fast, runs = self.cfg.fused_until, self.fast, self.fast_runs
         spend = self.launch.budget.spend
@@ -118,28 +121,25 @@ class Scheduler:
             if kind == BRANCH:
                 if result.size == 1:
                     pc = targets[last] if result.item() else last + 1
-                elif result.all():
-                    pc = targets[last]
-                elif not result.any():
-                    pc = last + 1
-                else:
-                    self._divergent(self._land(np.where(result, targets[last], last + 1)))
-                    return
+                    continue
+                taken = np.count_nonzero(result)
+                if taken and taken < result.size:
+                    return self._land(np.where(result, targets[last], last + 1))
+                pc = targets[last] if taken else last + 1
             elif kind == BARRIER:
                 if not self._uniform_barrier(last, result):
-                    start = np.full((1, self.geometry.threads), last)
-                    self._divergent(start, result)
-                    return
+                    self.barrier_request = (last, result)
+                    return np.full((1, self.geometry.threads), last)
                 pc = last + 1
             elif kind == INDEX:
                 table = targets[last]
                 pcs = self._land(table[np.minimum(result, len(table) - 1)])
                 if pcs.size > 1 and pcs.min() != pcs.max():
-                    self._divergent(pcs)
-                    return
+                    return pcs
                 pc = int(pcs.flat[0])
             else:
                 pc = targets[last]
+        return pc
 
     def _land(self, pcs: np.ndarray) -> np.ndarray:
         return np.array(self.program.lands)[pcs]
@@ -175,7 +175,8 @@ class Scheduler:
 
     # ---- lanes apart --------------------------------------------------------------------------
 
-    def _divergent(self, pc: np.ndarray, barrier: tuple | None = None) -> None:
+    def _divergent(self, pc: np.ndarray) -> int:
+        """Run lanes at different blocks until they are together again; return that block."""
         geometry = self.geometry
         self.pc = np.broadcast_to(pc, (pc.shape[0], geometry.threads))
         none = np.zeros((1, geometry.threads), bool)
@@ -187,15 +188,16 @@ class Scheduler:
         self.arrived: dict[int, np.ndarray] = {}  # barrier -> per block, warps that arrived
         self.predicate = none
         self.spinning = self.relief = 0
-        if barrier is not None:
-            block = int(self.pc.max())
-            self._arrive(block, barrier, np.ones((1, geometry.threads), bool))
+        if self.barrier_request is not None:
+            block, request = self.barrier_request
+            self.barrier_request = None
+            self._arrive(block, request, np.ones((1, geometry.threads), bool))
         while True:
             ready = np.where((self.waiting != 0) | self.held, self.exit, self.pc)
             block = self._choose(ready)
             if block == self.exit:
                 if self._nothing_runs():
-                    return
+                    return self.exit
                 continue
             lanes = ready == block
             if self.cfg.blocks[block].collective is not None:
@@ -205,8 +207,7 @@ class Scheduler:
             self._step(block)
             self._run_masked(block, lanes)
             if self._together():
-                self._uniform(int(self.pc.flat[0]))
-                return
+                return int(self.pc.flat[0])
 
     def _choose(self, ready: np.ndarray) -> int:
         """The lowest block with a ready lane; in spin loops, after a while, another one."""

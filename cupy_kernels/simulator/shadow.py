@@ -25,13 +25,25 @@ PENDING = 1 << 62  # above the time, so that it never looks old
 
 
 class Cells:
-    """The cells that a pattern touches, one entry per distinct cell (of a block)."""
+    """The cells that a pattern touches, one entry per distinct cell (of a block).
 
-    def __init__(self, pattern: Pattern, width: int, granule: int, geometry: Geometry, stride: int):
+    ``offsets``: the same pattern at several byte offsets, as one access.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        width: int,
+        granule: int,
+        geometry: Geometry,
+        stride: int,
+        offsets: tuple[int, ...] = (0,),
+    ):
         rel = np.broadcast_to(pattern.rel, (pattern.rel.shape[0], geometry.threads))
         active = None if pattern.mask is None else np.broadcast_to(pattern.mask.array, rel.shape)
         self.rows = rel.shape[0]
         steps = np.arange(max(1, width // granule))
+        steps = np.unique(np.add.outer(np.array(offsets) // granule, steps))
         cells = (rel[:, :, None] // granule + steps).reshape(self.rows, -1)
         threads = np.repeat(np.arange(geometry.threads), len(steps))
         threads = np.broadcast_to(threads, cells.shape)
@@ -114,7 +126,7 @@ class Shadow:
             self.make_room(touched)
         index = touched.index if touched.rows == self.rows else self._where(touched)[0]
         stamps = self.unsigned_writes[first:].take(index, mode="clip")
-        if stamps.size and int(stamps.max()) >= self.ordering.all_blocks << TIME:
+        if stamps.size and int(np.maximum.reduce(stamps)) >= self.ordering.all_blocks << TIME:
             clash = self._examine(touched, first, self.writes, "after write", True, atomic)
             if clash:
                 return clash

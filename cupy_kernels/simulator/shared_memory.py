@@ -306,6 +306,90 @@ class SharedLoad(SharedSite):
         return memory.gather(p, start, self.dtype, self.count)
 
 
+class GroupFacts:
+    """A pattern read at several offsets: what each read costs, and all cells together."""
+
+    __slots__ = ("cells", "index", "low", "misaligned", "parts", "span")
+
+    def __init__(self, p: Pattern, start: int, group: SharedLoadGroup):
+        memory, site = group.memory, group.members[0]
+        self.parts = [
+            SharedFacts(p, site.width, (start + at) & 127, memory) for at in group.offsets
+        ]
+        self.misaligned = any(facts.misaligned for facts in self.parts)
+        self.low = min(group.offsets)
+        self.span = max(group.offsets) - self.low + p.span + site.width
+        if self.misaligned:
+            return
+        base = tuple(at - self.low for at in group.offsets)
+        stride = memory.shadow.cells
+        self.cells = Cells(p, site.width, memory.granule, memory.geometry, stride, base)
+        item = site.dtype.itemsize
+        steps = np.concatenate([at // item + np.arange(site.count) for at in base])
+        if p.rel.shape[0] == 1 and memory.geometry.blocks > 1:
+            self.index = p.rel // item + steps[:, None]
+        else:
+            self.index = memory.flat_index(p, item, 1) + steps[:, None, None]
+
+
+class SharedLoadGroup:
+    """Neighbouring ``ld.shared`` of one source line through one base register, done at once.
+
+    Nothing is written to shared memory between them, so reading them together changes nothing;
+    if the group is at fault, the loads are repeated one by one to find which.
+    """
+
+    def __init__(self, launch, members: list[SharedLoad], offsets: list[int]):
+        self.launch, self.members, self.offsets = launch, members, tuple(offsets)
+        self.instruction = members[0].instruction
+        self.dtype, self.key = members[0].dtype, ("group", members[0].width, self.offsets)
+        self.touched: dict[GroupFacts, int] = {}
+
+    def begin_wave(self, wave) -> None:
+        """Bind to the shared memory of a new wave."""
+        self.book, self.memory = wave.book, wave.shared
+        for site in self.members:
+            site.begin_wave(wave)
+
+    def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        if mask is not None:
+            if not mask.count:
+                return np.zeros((len(self.members) * self.members[0].count, 1, 1), self.dtype)
+            p, low = self.book.under(p, mask)
+            o += low
+        memory = self.memory
+        start = o - SHARED_START
+        key = (self.key, start & 127)
+        facts = p.memo.get(key)
+        if facts is None:
+            facts = p.memo[key] = GroupFacts(p, start, self)
+        first = start + facts.low
+        if first < 0 or first + facts.span > memory.size or facts.misaligned:
+            return self._one_by_one(p, o)
+        if memory.check and memory.shadow.read(
+            facts.cells, first // memory.granule, self.instruction.index
+        ):
+            return self._one_by_one(p, o)
+        self.touched[facts] = self.touched.get(facts, 0) + 1
+        view = memory.view(self.dtype)
+        if facts.index.ndim == 2:
+            found = view[:, first // self.dtype.itemsize :].take(facts.index, axis=1, mode="clip")
+            return found.transpose(1, 0, 2)
+        return view.reshape(-1)[first // self.dtype.itemsize :].take(facts.index, mode="clip")
+
+    def _one_by_one(self, p: Pattern, o: int) -> np.ndarray:
+        return np.concatenate([site(p, o + at) for site, at in zip(self.members, self.offsets)])
+
+    def fold_counts(self) -> None:
+        """Hand each load its own part of what was logged."""
+        for facts, times in self.touched.items():
+            for site, part in zip(self.members, facts.parts, strict=True):
+                site.touched[part] = site.touched.get(part, 0) + times
+        self.touched.clear()
+        for site in self.members:
+            site.fold_counts()
+
+
 class SharedStore(SharedSite):
     """``st.shared``: takes one array per vector element."""
 

@@ -10,8 +10,8 @@ from ..faults import PtxError
 from ..generic_memory import GenericLoad, GenericStore
 from ..global_memory import GlobalLoad, GlobalStore
 from ..local_memory import LocalLoad, LocalStore
-from ..ptx import Address, Imm, Instruction, Symbol, Vector
-from ..shared_memory import SharedLoad, SharedStore
+from ..ptx import Address, Imm, Instruction, Reg, Vector
+from ..shared_memory import SharedLoad, SharedLoadGroup, SharedStore
 from .table import dtype_of, opcode
 
 _ORDER = "volatile weak relaxed acquire release acq_rel mmio cta cluster gpu sys"
@@ -68,6 +68,10 @@ def ld(g, i: Instruction) -> None:
     if space == "param" and g.is_kernel_parameter(i.operands[1]):
         _load_parameter(g, i, dests)
         return
+    group = g.group_of(i)
+    if group is not None:
+        _load_from_group(g, i, dests, *group)
+        return
     p, o = g.address(i.operands[1])
     call = f"{_site(g, i, space, 0, len(dests))}({p}, {o}, {g.mask()})"
     if len(dests) == 1:
@@ -76,6 +80,32 @@ def ld(g, i: Instruction) -> None:
     value = g.temporary(call)
     for n, dest in enumerate(dests):
         g.write(dest, _value_dtype(i), f"{value}[{n}]")
+
+
+def can_join_group(i: Instruction) -> bool:
+    """True for plain shared loads through a register: neighbours of one line go together."""
+    if i.root != "ld" or space_of(i) != "shared" or i.guard is not None:
+        return False
+    return "volatile" not in i.modifiers and isinstance(i.operands[1].base, Reg)
+
+
+def _load_from_group(g, i: Instruction, dests: tuple, members: list, position: int) -> None:
+    """The first load of a group reads for all; every load then picks its part."""
+    dtype, count = _value_dtype(i), len(dests)
+    if position == 0:
+        width = np.dtype(dtype).itemsize
+        offsets = [m.operands[1].offset for m in members]
+
+        def make(launch):
+            sites = [SharedLoad(launch, m, width, count, dtype) for m in members]
+            return SharedLoadGroup(launch, sites, offsets)
+
+        p, o = g.address(Address(i.operands[1].base, 0))
+        name = g.site(make, f"g{i.index}_{len(members)}")
+        g.groups[members[0].index] = g.temporary(f"{name}({p}, {o}, {g.mask()})")
+    whole = g.groups[members[0].index]
+    for n, dest in enumerate(dests):
+        g.write_part(dest, dtype, whole, position * count + n)
 
 
 def _load_parameter(g, i: Instruction, dests: tuple) -> None:
@@ -179,5 +209,3 @@ def _copy(g, i: Instruction) -> None:
     site = g.site(lambda launch: CopySite(launch, i, size.value))
     g.line(f"{site}({tp}, {to_offset}, {sp}, {so}, {extra}, {g.mask()})")
 
-
-__all__ = ["Address", "Symbol", "space_of"]
