@@ -73,8 +73,10 @@ def move(array, where: str):
 def _look_for_gpu():
     try:
         import cupy
-    except ImportError:
+    except ModuleNotFoundError:
         return None, "no GPU (CuPy is not installed)"
+    except ImportError as error:
+        return None, f"no GPU (CuPy does not load: {error})"
     try:
         cupy.cuda.runtime.getDeviceCount()
         capability = cupy.cuda.Device().compute_capability

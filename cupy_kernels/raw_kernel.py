@@ -109,8 +109,8 @@ class RawKernel:
         block = launch_checks.geometry(self.name, "block", block, limits.block)
         bound = launch_checks.bind_arguments(self.name, self.signature, args)
         launch_checks.check_block(self.name, block, backend.max_threads)
-        self._check_shared(shared_mem, self.max_dynamic_shared_size_bytes)
         allowed = self.max_dynamic_shared_size_bytes
+        self._check_shared(shared_mem, allowed)
         backend.launch(grid, block, bound, shared_mem, allowed, stream, self.limits)
 
     @property

@@ -45,7 +45,8 @@ class SimulatedKernel:
 
     def launch(self, grid, block, bound: Bound, shared_mem, allowed_shared, stream, limits) -> None:
         """Run to the end; arrays are changed in place, CuPy arrays by way of host memory."""
-        host = [_on_host(parameter, arg) for parameter, arg in bound]
+        copies = {}
+        host = [_on_host(parameter, arg, copies) for parameter, arg in bound]
         counts = simulator.launch(
             self._kernel,
             grid,
@@ -71,8 +72,11 @@ def _program(ptx, code, filename):
     return simulator.load(ptx, source=code, filename=filename)
 
 
-def _on_host(parameter, arg):
-    if parameter.is_pointer:
-        return device.move(arg, "sim") if launch_checks.is_array(arg) else arg
+def _on_host(parameter, arg, copies):
+    """The argument as the simulator takes it; a CuPy array passed twice is one array there too."""
+    if parameter.is_pointer and launch_checks.is_array(arg):
+        if id(arg) not in copies:
+            copies[id(arg)] = device.move(arg, "sim")
+        return copies[id(arg)]
     is_struct = hasattr(arg, "dtype") and arg.dtype.kind not in "biufc"
     return np.asarray(arg).tobytes() if is_struct else arg

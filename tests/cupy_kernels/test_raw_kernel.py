@@ -232,6 +232,8 @@ def test_cupy_arrays_also_work_in_the_simulator(cupy):
     x, y = fake_cupy.Array(np.ones(8, "f")), fake_cupy.Array(np.ones(8, "f"))
     RawKernel(AXPY, "axpy", device="sim")((1,), (32,), (x, y, 8, np.float32(2)))
     np.testing.assert_array_equal(y.memory, 3)
+    RawKernel(AXPY, "axpy", device="sim")((1,), (32,), (y, y, 8, np.float32(2)))
+    np.testing.assert_array_equal(y.memory, 9, "passed twice, it is one array")
     assert cupy.kernels == {}
 
 
