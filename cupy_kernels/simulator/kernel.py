@@ -51,13 +51,12 @@ class Program:
 
     def _module_buffers(self) -> dict[str, Buffer]:
         buffers = {}
-        for v in self.module.variables.values():
-            if v.space in ("global", "const"):
-                data = np.frombuffer(v.data or bytes(v.size), np.uint8).copy()
-                item = TYPE_BYTES[v.type] if v.type != "b8" else 0
-                buffer = Buffer(v.name, data, MODULE_SLOT + len(buffers), item)
-                buffer.read_only = v.space == "const"
-                buffers[v.name] = buffer
+        for name, slot in module_slots(self.module).items():
+            v = self.module.variables[name]
+            data = np.frombuffer(v.data or bytes(v.size), np.uint8).copy()
+            item = TYPE_BYTES[v.type] if v.type != "b8" else 0
+            buffers[name] = Buffer(name, data, slot, item)
+            buffers[name].read_only = v.space == "const"
         for v in self.module.variables.values():
             for at, name in v.symbols:
                 address = np.array([buffers[name].base], np.uint64).view(np.uint8)
@@ -65,27 +64,19 @@ class Program:
         return buffers
 
 
-class Kernel:
-    """One entry of a program; translated to Python on its first launch."""
+class Translation:
+    """All that follows from the PTX of one entry alone: shared by equal programs, made lazily."""
 
-    def __init__(self, program: Program, entry: Function):
-        self.program, self.entry, self.name = program, entry, entry.name
-        self.max_threads = entry.max_threads
-        self.required_block = entry.required_threads
-        self.params = self._parameters()
-        for i in self.flat.body:
-            if isinstance(i, Instruction):
-                check_known(i)
-
-    @cached_property
-    def source(self) -> list[str]:
-        """The lines of the CUDA source."""
-        return self.program.source.splitlines()
+    def __init__(self, module: Module, entry: Function):
+        self.module, self.entry, self.name = module, entry, entry.name
+        self.offsets = _offsets(entry.params)
+        for i in self.instructions:
+            check_known(i)
 
     @cached_property
     def flat(self) -> FlatKernel:
         """The kernel with its device calls expanded."""
-        return expand_calls(self.program.module, self.entry)
+        return expand_calls(self.module, self.entry)
 
     @cached_property
     def instructions(self) -> list[Instruction]:
@@ -97,7 +88,7 @@ class Kernel:
         """Shared arrays that the kernel names: its own, then module-scope ones."""
         used = {s for i in self.instructions for o in i.operands for s in _symbols(o)}
         own = [v for v in self.flat.variables.values() if v.space == "shared"]
-        module = self.program.module.variables.values()
+        module = self.module.variables.values()
         return own + [v for v in module if v.space == "shared" and v.name in used]
 
     @cached_property
@@ -131,8 +122,8 @@ class Kernel:
         """The translated kernel."""
         symbols = {v.name: at for at, v in Layout(self.shared_variables, 0).variables}
         symbols |= self.frame.offsets
-        symbols |= {name: buffer.base for name, buffer in self.program.buffers.items()}
-        entry_params = {p.name: q.offset for p, q in zip(self.entry.params, self.params)}
+        symbols |= {name: slot_base(slot) for name, slot in module_slots(self.module).items()}
+        entry_params = dict(zip((p.name for p in self.entry.params), self.offsets, strict=True))
         symbols |= {name: slot_base(PARAM_SLOT) + at for name, at in entry_params.items()}
         return Code(self.flat, self.cfg, symbols, entry_params)
 
@@ -145,16 +136,53 @@ class Kernel:
             if i.root in ("membar", "fence", "atom", "red", "ld", "st")
         )
 
+
+def _offsets(params: list[Variable]) -> list[int]:
+    result, at = [], 0
+    for p in params:
+        at = -(-at // p.align) * p.align
+        result.append(at)
+        at += p.size
+    return result
+
+
+def module_slots(module: Module) -> dict[str, int]:
+    """Address slots of the module's global and constant variables."""
+    names = [v.name for v in module.variables.values() if v.space in ("global", "const")]
+    return {name: MODULE_SLOT + n for n, name in enumerate(names)}
+
+
+class Kernel:
+    """One entry of a program; translated to Python on its first launch."""
+
+    def __init__(self, program: Program, entry: Function):
+        self.program, self.entry, self.name = program, entry, entry.name
+        self.max_threads = entry.max_threads
+        self.required_block = entry.required_threads
+        translations = program.module.translations
+        if entry.name not in translations:
+            translations[entry.name] = Translation(program.module, entry)
+        self.translation: Translation = translations[entry.name]
+        self.params = self._parameters()
+
+    @cached_property
+    def source(self) -> list[str]:
+        """The lines of the CUDA source."""
+        return self.program.source.splitlines()
+
+    @property
+    def static_shared_bytes(self) -> int:
+        """Bytes of statically declared shared memory."""
+        return self.translation.static_shared_bytes
+
     def _parameters(self) -> list[Parameter]:
         names = parameter_names(self.program.source, self.name)
         if len(names) != len(self.entry.params):
             names = [p.name for p in self.entry.params]
-        result, at = [], 0
-        for name, p in zip(names, self.entry.params, strict=True):
-            at = -(-at // p.align) * p.align
-            result.append(Parameter(name, p.type, p.size, p.align, at))
-            at += p.size
-        return result
+        return [
+            Parameter(name, p.type, p.size, p.align, at)
+            for name, p, at in zip(names, self.entry.params, self.translation.offsets, strict=True)
+        ]
 
 
 def _symbols(operand) -> list[str]:

@@ -75,11 +75,11 @@ class Wave:
     def __init__(self, launch: Launch, first_block: int, geometry: Geometry, book: AddressBook):
         self.first_block, self.geometry, self.book = first_block, geometry, book
         kernel = launch.kernel
-        self.shared = SharedMemory(launch.layout, geometry, kernel.granule, launch.check)
-        self.local = LocalMemory(kernel.frame, geometry)
+        self.shared = SharedMemory(launch.layout, geometry, kernel.translation.granule, launch.check)
+        self.local = LocalMemory(kernel.translation.frame, geometry)
         self.copies = AsyncCopies(launch, self)
         self.warp = warp_ops.WarpOps(self)
-        code = kernel.code
+        code = kernel.translation.code
         self.registers: list = [None] * len(code.slots)
         for name, slot in code.slots.items():
             in_family = name in code.family
@@ -92,17 +92,18 @@ class Launch:
 
     def __init__(self, kernel: Kernel, grid, block, limits: Limits, check: bool, masked: bool):
         self.kernel, self.check, self.always_masked = kernel, check, masked
+        self.translation = kernel.translation
         self.grid, self.block = _dims("grid", grid), _dims("block", block)
         self.threads = int(np.prod(self.block))
         self.limits = limits
-        self.counts = [InstructionCounts(instruction=i) for i in kernel.instructions]
+        self.counts = [InstructionCounts(instruction=i) for i in kernel.translation.instructions]
         self.warnings: list[str] = []
         self._warned: set = set()
         self.printed: list[str] = []
         self.fragments: dict = {}
         self.arrays: dict[str, ArrayTraffic] = {}
         self.history: dict[Buffer, BufferHistory] = {}
-        self.fences = Fences(kernel.has_flags)
+        self.fences = Fences(kernel.translation.has_flags)
         self.fences.flush = self.collect_logs
         self.wave: Wave | None = None
         self.budget = Budget(limits.steps, limits.seconds)
@@ -186,14 +187,14 @@ class Launch:
                 None,
                 f"set kernel.max_dynamic_shared_size_bytes = {dynamic} before the launch",
             )
-        self.layout = Layout(self.kernel.shared_variables, dynamic)
+        self.layout = Layout(self.translation.shared_variables, dynamic)
 
     # ---- execution ----------------------------------------------------------------------------
 
     def execute(self) -> None:
         """Run all waves."""
-        code = self.code = self.kernel.code
-        count = self.kernel.cfg.exit
+        code = self.code = self.translation.code
+        count = self.translation.cfg.exit
         self.functions = {kind: [None] * count for kind in "fmc"}
         self.namespace = dict(_MODULES, launch=self)
         self.sites: dict[str, object] = {}
@@ -202,7 +203,7 @@ class Launch:
         for name in code.compiled:
             self._define(name)
         total = int(np.prod(self.grid))
-        lanes = COOPERATIVE_LANES if self.kernel.cfg.spin_blocks else WAVE_LANES
+        lanes = COOPERATIVE_LANES if self.translation.cfg.spin_blocks else WAVE_LANES
         per_wave = max(1, min(total, lanes // (-(-self.threads // 32) * 32)))
         books: dict[int, AddressBook] = {}
         with np.errstate(all="ignore"):
@@ -267,7 +268,7 @@ class Launch:
         for site in self.sites.values():
             site.begin_wave(wave)
         self._provide()
-        scheduler = Scheduler(self, wave, self.kernel.endings)
+        scheduler = Scheduler(self, wave, self.translation.endings)
         scheduler.run()
         wave.copies.at_exit()
         self._count_executions(scheduler)
@@ -287,7 +288,7 @@ class Launch:
         return min([4, *(site.width for site in self.global_sites)])
 
     def _count_executions(self, scheduler: Scheduler) -> None:
-        cfg, geometry = self.kernel.cfg, scheduler.geometry
+        cfg, geometry = self.translation.cfg, scheduler.geometry
         warps, lanes = list(scheduler.warps_run), list(scheduler.lanes_run)
         for head, times in enumerate(scheduler.fast_runs):
             if times:

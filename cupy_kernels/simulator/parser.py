@@ -8,7 +8,7 @@ later stages see one flat instruction list.
 from __future__ import annotations
 
 import re
-import struct
+from functools import lru_cache
 
 from .faults import PtxError
 from .ptx import (
@@ -28,16 +28,10 @@ from .ptx import (
 )
 from .source_lines import SourceLines, read_file_table
 
-_TOKEN = re.compile(
-    r"""(?P<skip>[ \t\r]+|//[^\n]*|/\*.*?\*/)
-      | (?P<newline>\n)
-      | (?P<loc>\.loc\s[^\n]*)
-      | (?P<line>\.(?:file|section)\b[^\n]*)
-      | (?P<string>"[^"]*")
-      | (?P<word>[%$.\w](?:[\w$.%]|::)*)
-      | (?P<mark>[\[\]{}()<>,;:@!|+\-=&~*^])""",
-    re.VERBOSE | re.DOTALL,
-)
+_TOKEN = re.compile(r'"[^"]*"|[%$.\w](?:[\w$.%]|::)*|\S')
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TIGHT_BEFORE = re.compile(r" ([,;\])}|+])")
+_TIGHT_AFTER = re.compile(r"([\[({@!|+-]) ")
 _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 _SPECIALS = {
     *(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
@@ -49,41 +43,44 @@ _SPACES = {"shared", "local", "const", "global", "param"}
 
 
 class _Tokens:
-    """A list of (kind, text, line) with a cursor."""
+    """The words of a PTX text with their line numbers, and a cursor.
+
+    ``.loc``, ``.file`` and ``.section`` directives have no semicolon; each is one token.
+    """
 
     def __init__(self, ptx: str):
-        self.items: list[tuple[str, str, int]] = []
-        line, position = 1, 0
-        while position < len(ptx):
-            match = _TOKEN.match(ptx, position)
-            if match is None:
-                raise PtxError(f"PTX line {line}: cannot read {ptx[position : position + 20]!r}")
-            kind, text = match.lastgroup, match.group()
-            if kind not in ("skip", "newline"):
-                self.items.append((kind, text, line))
-            line += text.count("\n")
-            position = match.end()
-        self.items.append(("end", "", line))
+        self.words: list[str] = []
+        self.lines: list[int] = []
+        ptx = _COMMENT.sub(lambda m: "\n" * m.group().count("\n"), ptx)
+        for number, line in enumerate(ptx.split("\n"), 1):
+            if "." in line and line.lstrip().startswith((".loc\t", ".loc ", ".file", ".section")):
+                found = [line.strip()]
+            else:
+                found = _TOKEN.findall(line)
+            self.words += found
+            self.lines += [number] * len(found)
+        self.words += ["", ""]
+        self.lines += [len(self.lines) and self.lines[-1]] * 2
         self.at = 0
 
     @property
     def text(self) -> str:
-        return self.items[self.at][1]
-
-    @property
-    def kind(self) -> str:
-        return self.items[self.at][0]
+        return self.words[self.at]
 
     @property
     def line(self) -> int:
-        return self.items[self.at][2]
+        return self.lines[self.at]
+
+    @property
+    def ended(self) -> bool:
+        return self.at >= len(self.words) - 2
 
     def take(self) -> str:
         self.at += 1
-        return self.items[self.at - 1][1]
+        return self.words[self.at - 1]
 
     def accept(self, text: str) -> bool:
-        if self.text == text and self.kind != "string":
+        if self.words[self.at] == text:
             self.at += 1
             return True
         return False
@@ -94,18 +91,22 @@ class _Tokens:
 
     def skip_braces(self) -> None:
         depth = 0
-        while True:
+        while not self.ended:
             depth += {"{": 1, "}": -1}.get(self.take(), 0)
             if depth == 0:
                 return
 
     def skip_statement(self) -> None:
-        while self.take() != ";":
+        while not self.ended and self.take() != ";":
             pass
 
 
+@lru_cache(maxsize=64)
 def parse(ptx: str, source: str = "", filename: str = "kernel.cu") -> Module:
-    """Parse one PTX module; raise ``PtxError`` on anything the grammar does not know."""
+    """Parse one PTX module; raise ``PtxError`` on anything the grammar does not know.
+
+    The result is shared between equal texts and must not be changed.
+    """
     return _Parser(ptx, source, filename).module
 
 
@@ -115,17 +116,17 @@ class _Parser:
         self.source, self.filename = source, filename
         self.module = Module(files=read_file_table(ptx))
         self.unique = 0
-        while self.tokens.kind != "end":
+        while not self.tokens.ended:
             self.top_level()
 
     def top_level(self) -> None:
         tokens = self.tokens
-        if tokens.kind == "line":
-            is_section = tokens.take().startswith(".section")
-            if is_section and tokens.text == "{":
+        word = tokens.text
+        if word.startswith((".file", ".section")):
+            tokens.take()
+            if word.startswith(".section") and tokens.text == "{":
                 tokens.skip_braces()
             return
-        word = tokens.text
         if word in (".version", ".address_size"):
             tokens.at += 2
         elif word == ".target":
@@ -270,13 +271,14 @@ class _Body:
         self.lines = SourceLines(parser.module.files, parser.source, parser.filename)
         self.ranges: dict[str, str] = {}  # "%r" -> "b32"
         self.scopes: list[dict[str, str]] = [{}]
+        self.plain: dict[str, Reg] = {}  # numbered registers already seen
 
     def read(self) -> None:
         tokens = self.tokens
         tokens.expect("{")
         depth = 1
         while depth:
-            if tokens.kind == "loc":
+            if tokens.text.startswith((".loc\t", ".loc ")):
                 self.lines.follow(tokens.take())
             elif tokens.accept("{"):
                 self.open_scope()
@@ -284,18 +286,20 @@ class _Body:
             elif tokens.accept("}"):
                 self.scopes.pop()
                 depth -= 1
+            elif tokens.ended:
+                raise PtxError(f"PTX line {tokens.line}: the text ends inside {self.function.name}")
             elif not tokens.accept(";"):
                 self.statement()
 
     def open_scope(self) -> None:
         """Rename the labels that this scope declares (they may be used before they stand)."""
         scope: dict[str, str] = {}
-        items, at, depth = self.tokens.items, self.tokens.at, 1
+        words, at, depth = self.tokens.words, self.tokens.at, 1
         self.parser.unique += 1
-        while depth:
-            kind, text, _ = items[at]
+        while depth and at < len(words) - 2:
+            text = words[at]
             depth += {"{": 1, "}": -1}.get(text, 0)
-            if depth == 1 and kind == "word" and items[at + 1][1] == ":":
+            if depth == 1 and words[at + 1] == ":":
                 scope[text] = f"{text}@{self.parser.unique}"
             at += 1
         self.scopes.append(scope)
@@ -309,7 +313,7 @@ class _Body:
     def statement(self) -> None:
         tokens = self.tokens
         word, line = tokens.text, tokens.line
-        if tokens.kind == "word" and tokens.items[tokens.at + 1][1] == ":":
+        if tokens.words[tokens.at + 1] == ":":
             tokens.at += 2
             self.label(self.resolve(word))
         elif word.startswith(".reg"):
@@ -390,7 +394,7 @@ class _Body:
         tokens.expect(";")
         if root in ("bra", "brx"):
             target = operands.pop().name
-        words = [text for _, text, _ in tokens.items[start : tokens.at]]
+        words = tokens.words[start : tokens.at]
         return Instruction(
             root,
             tuple(modifiers),
@@ -429,6 +433,10 @@ class _Body:
 
     def operand(self) -> Operand:
         tokens = self.tokens
+        known = self.plain.get(tokens.text) if len(self.scopes) == 1 else None
+        if known is not None:
+            tokens.at += 1
+            return known
         if tokens.accept("{"):
             items = []
             while not tokens.accept("}"):
@@ -458,7 +466,8 @@ class _Body:
         match = _NUMBERED.match(name)
         if match and match.group(1) in self.ranges:
             self.function.registers[name] = self.ranges[match.group(1)]
-            return Reg(name)
+            self.plain[name] = Reg(name)
+            return self.plain[name]
         if name in _SPECIALS:
             return Special(name[1:])
         raise PtxError(f"PTX line {self.tokens.line}: unknown register {name}")
@@ -481,16 +490,5 @@ def _product(numbers: list[int]) -> int:
 
 
 def _pretty(words: list[str]) -> str:
-    text = " ".join(words)
-    for mark in ",;])}":
-        text = text.replace(f" {mark}", mark)
-    for mark in "[({@!":
-        text = text.replace(f"{mark} ", mark)
-    return text.replace(" | ", "|").replace(" + ", "+").replace("- ", "-")
-
-
-def float_of(imm: Imm) -> float:
-    """The value of a ``0f``/``0d`` immediate."""
-    if imm.floating == "f32":
-        return struct.unpack("<f", struct.pack("<I", imm.value))[0]
-    return struct.unpack("<d", struct.pack("<Q", imm.value))[0]
+    text = _TIGHT_BEFORE.sub(r"\1", " ".join(words))
+    return _TIGHT_AFTER.sub(r"\1", text)

@@ -141,3 +141,4 @@ class Module:
     variables: dict[str, Variable] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
     target: str = ""
+    translations: dict[str, object] = field(default_factory=dict)  # by kernel, see ``kernel``
