@@ -35,7 +35,7 @@ const listeners = {{}};
 const model = {{
   get: (name) => state[name],
   set(name, value) {{
-    if (state[name] === value) return;
+    if (JSON.stringify(state[name]) === JSON.stringify(value)) return;
     state[name] = value;
     for (const listener of [...(listeners["change:" + name] ?? [])]) listener();
   }},

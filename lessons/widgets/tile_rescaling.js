@@ -214,12 +214,15 @@ function drawSum(state, trace, local, y, width, stripes, moving) {
 
 // ---- Row two, right: the output -------------------------------------------------------------
 
+const GUTTER = 54; // left of the bars, for the names of the rows of numbers
+const NUMBER_WIDTH = 50; // a column narrower than this shows no numbers; the table has them
+
 // A chart's frame: where column c stands, and how high a value reaches.
 function chartFrame(values, columns, x, y, width) {
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const [left, top, plot] = [x + 54, y + 34, 112];
+  const [left, top, plot] = [x + GUTTER, y + 34, 112];
   const unit = plot / (high - low || 1);
-  const slot = (width - 54) / columns;
+  const slot = (width - GUTTER) / columns;
   return { x, y, width, left, top, plot, slot, bar: Math.min(44, slot * 0.56), bottom: top + plot,
     zero: top + high * unit, centre: (c) => left + slot * (c + 0.5), at: (v) => top + (high - v) * unit };
 }
@@ -232,14 +235,14 @@ function between(frame, c, from, to, style, attributes = {}, wider = 0) {
 
 function numbersUnder(frame, row, name, numbers, key, style = "") {
   const y = frame.bottom + 18 + row * 17;
-  if (frame.slot < 50) return [];
+  if (frame.slot < NUMBER_WIDTH) return [];
   return [label(frame.x, y, name, "small quiet"),
     ...numbers.map((v, c) => label(frame.centre(c), y, decimal(v), `number small ${style}`, { "text-anchor": "middle", "data-k": `${key}${c}` }))];
 }
 
 function columnNames(frame, n, word) {
   if (frame.slot < 20) return [];
-  const shown = frame.slot < 50 ? "" : `${word} `;
+  const shown = frame.slot < NUMBER_WIDTH ? "" : `${word} `;
   return Array.from({ length: n }, (_, c) => label(frame.centre(c), frame.y + 22, `${shown}${c + 1}`, "small quiet", { "text-anchor": "middle" }));
 }
 
@@ -389,8 +392,9 @@ function render({ model, el }) {
     const sums = drawLedger(state, tiles[state.tile], local, strip.height + 14, ledger);
     const sumTop = strip.height + sums.height + 26;
     const top = wide ? strip.height + 26 : sumTop + 60;
-    const beside = state.O.length <= 5;
-    const chart = beside ? (room - 24) / 2 : room;
+    const half = (room - 24) / 2;
+    const beside = (half - GUTTER) / state.O.length >= NUMBER_WIDTH;
+    const chart = beside ? half : room;
     const second = beside ? [right + chart + 24, top] : [right, top + 210];
     details.replaceChildren(details.firstChild, numbersTable(state, local, names));
     return {
@@ -451,10 +455,11 @@ function scoreForm(model, scores) {
     const values = model.get("values");
     const fits = values.length === 0 || values.length === tiles.flat().length;
     model.set("step", 0);
-    model.set("trace", toWire(tileRescalingTrace(tiles, fits ? values : [])));
-    if (!fits) model.set("values", []);
     model.set("scores", toWire(tiles));
+    if (!fits) model.set("values", []);
+    model.set("trace", toWire(tileRescalingTrace(tiles, fits ? values : []))); // draws: so it is last
     model.save_changes?.();
+    show();
     if (!fits) note.textContent = `V had ${values.length} rows, these are ${tiles.flat().length} scores: showing V = I, where O is P itself.`;
   }
 

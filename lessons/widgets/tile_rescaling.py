@@ -64,9 +64,7 @@ def as_tiles(scores, tile: int = 2) -> list[list[float]]:
             raise ValueError(f"tile = {tile}: a tile holds at least one score")
         rows = [rows[i : i + tile] for i in range(0, len(rows), tile)]
     if not rows or not all(isinstance(row, list) and row for row in rows):
-        raise ValueError(
-            "scores: give one row, [1, 3, 2], or tiles, [[1, 3], [2]]; none empty"
-        )
+        raise ValueError("scores: give one row, [1, 3, 2], or tiles, [[1, 3], [2]]; none empty")
     tiles = [[float(s) for s in row] for row in rows]
     _check_drawable(tiles)
     return tiles

@@ -63,3 +63,15 @@ function worstContrast() {
   }
   return worst;
 }
+
+// [step, finding] at each step; one call from Python, however many steps there are.
+function atEachStep(steps, check) {
+  return steps.map((k) => {
+    model.set("step", k);
+    return [k, check()];
+  });
+}
+
+const fits = () =>
+  document.documentElement.scrollWidth <= innerWidth &&
+  document.querySelector(".fab").scrollWidth <= document.querySelector(".fab").clientWidth;

@@ -135,23 +135,26 @@ def test_the_box_can_be_focused_and_shows_it(show, widget):
     )
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_text_covers_another_and_nothing_sticks_out(show, picture, width):
-    shown = show(picture, width=width)
-    for k in some_steps(picture):
-        shown.go(k)
-        assert (k, shown.page.evaluate(CHECKS + "; collisions()")) == (k, [])
-        assert shown.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        assert shown.box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+def at_each_step(shown, picture, check: str) -> list:
+    """[step, what `check` of picture_checks.js finds there]."""
+    return shown.page.evaluate(f"{CHECKS}; atEachStep({some_steps(picture)}, {check})")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_in_the_picture_has_contrast(show, picture, scheme):
-    shown = show(picture, scheme=scheme)
-    for k in some_steps(picture):
-        shown.go(k)
-        worst = shown.page.evaluate(CHECKS + "; worstContrast()")
-        assert worst["ratio"] >= 4.5, (k, worst)
+def test_no_text_covers_another_and_nothing_sticks_out(show, picture):
+    shown = show(picture)
+    for width in WIDTHS:
+        shown.page.set_viewport_size({"width": width + 32, "height": 1000})
+        shown.page.wait_for_function(f"() => document.querySelector('svg').clientWidth <= {width}")
+        found = at_each_step(shown, picture, "() => [...collisions(), fits()]")
+        assert (width, found) == (width, [[k, [True]] for k, _ in found])
+
+
+def test_text_in_the_picture_has_contrast(show, picture):
+    shown = show(picture)
+    for scheme in ("light", "dark"):
+        shown.page.emulate_media(color_scheme=scheme)
+        for k, worst in at_each_step(shown, picture, "worstContrast"):
+            assert worst["ratio"] >= 4.5, (scheme, k, worst)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
