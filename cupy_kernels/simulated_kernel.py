@@ -1,11 +1,14 @@
-"""A kernel in the simulator: NumPy arrays in host memory, the PTX run by `simulator/`."""
+"""A kernel in the simulator: NumPy arrays in host memory, the PTX run by `simulator/`.
+
+The simulator is imported when a kernel first runs there: it takes as long as all the rest.
+"""
 
 import functools
 import sys
 
 import numpy as np
 
-from cupy_kernels import device, launch_checks, measure, simulator
+from cupy_kernels import device, launch_checks, measure
 from cupy_kernels.kernel_source import KernelSource
 from cupy_kernels.launch_checks import HOPPER, Bound
 from cupy_kernels.notices import say_once
@@ -45,6 +48,8 @@ class SimulatedKernel:
 
     def launch(self, grid, block, bound: Bound, shared_mem, allowed_shared, stream, limits) -> None:
         """Run to the end; arrays are changed in place, CuPy arrays by way of host memory."""
+        from cupy_kernels import simulator
+
         copies = {}
         host = [_on_host(parameter, arg, copies) for parameter, arg in bound]
         counts = simulator.launch(
@@ -69,6 +74,8 @@ class SimulatedKernel:
 @functools.lru_cache(maxsize=64)
 def _program(ptx, code, filename):
     """Parsing and translating PTX costs more than a small launch: keep the recent programs."""
+    from cupy_kernels import simulator
+
     return simulator.load(ptx, source=code, filename=filename)
 
 

@@ -7,10 +7,14 @@ counters know no arrays and no lines. On a GPU `load_sectors` and `load_requests
 
 import json
 from collections import Counter
+from copy import copy
 from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from cupy_kernels import traffic_html, traffic_text
-from cupy_kernels.simulator.counters import ArrayTraffic, LaunchCounts, LineCounts
+
+if TYPE_CHECKING:  # importing the simulator takes as long as all the rest: not before it is used
+    from cupy_kernels.simulator import ArrayTraffic, LaunchCounts, LineCounts
 
 # PTX opcodes by what a lesson asks of them; the rest is address arithmetic, loops and moves.
 INSTRUCTION_GROUPS = {
@@ -84,24 +88,24 @@ class KernelTraffic:
     source: str
     device: str
     launches: int = 0
-    arrays: dict[str, ArrayTraffic | None] = field(default_factory=dict)
-    lines: list[LineCounts] | None = None
+    arrays: dict[str, "ArrayTraffic | None"] = field(default_factory=dict)
+    lines: "list[LineCounts] | None" = None
     mix: dict[str, int] | None = None
     totals: Totals | None = None
     warnings: list[str] = field(default_factory=list)
 
-    def add_simulated(self, arrays: list[str], counts: LaunchCounts) -> None:
+    def add_simulated(self, arrays: list[str], counts: "LaunchCounts") -> None:
         """Add one launch that the simulator counted; `arrays` names its pointers in order."""
         counted = counts.per_array()
         order = [*(name for name in arrays if name in counted), *counted]
         for name in dict.fromkeys(order):  # what the source declares first, then its globals
-            self.arrays[name] = sum_arrays([self.arrays.get(name), counted[name]])
+            before = [self.arrays[name]] if name in self.arrays else []
+            self.arrays[name] = sum_arrays([*before, counted[name]])
         self.lines = _merge_lines([*(self.lines or []), *counts.per_line()])
         self.mix = dict(Counter(self.mix or {}) + Counter(counts.mix))
         totals = Totals.measured(counts.totals)
-        launched = sum_arrays(list(counted.values()))
-        totals.unique_bytes_read = launched.unique_bytes_read
-        totals.unique_bytes_written = launched.unique_bytes_written
+        totals.unique_bytes_read = sum(a.unique_bytes_read for a in counted.values())
+        totals.unique_bytes_written = sum(a.unique_bytes_written for a in counted.values())
         self._add_totals(totals)
         self.warnings += [text for text in counts.warnings if text not in self.warnings]
 
@@ -151,7 +155,7 @@ class Traffic:
         self.kernels.append(KernelTraffic(name, filename, source, device))
         return self.kernels[-1]
 
-    def per_array(self) -> dict[str, ArrayTraffic | None]:
+    def per_array(self) -> dict[str, "ArrayTraffic | None"]:
         """Traffic by parameter name, summed over the kernels that use the name."""
         names = dict.fromkeys(name for kernel in self.kernels for name in kernel.arrays)
         uses = {name: [k.arrays[name] for k in self.kernels if name in k.arrays] for name in names}
@@ -188,13 +192,13 @@ class Traffic:
         return traffic_html.page(self)
 
 
-def sum_arrays(arrays: list[ArrayTraffic | None]) -> ArrayTraffic:
+def sum_arrays(arrays: list["ArrayTraffic"]) -> "ArrayTraffic":
     """Add up the traffic of one array over launches; its size is the largest seen."""
-    present = [array for array in arrays if array is not None]
-    total = ArrayTraffic(
-        **{f.name: sum(getattr(a, f.name) for a in present) for f in fields(ArrayTraffic)}
-    )
-    total.size_bytes = max((array.size_bytes for array in present), default=0)
+    total = copy(arrays[0])
+    for array in arrays[1:]:
+        for name in (f.name for f in fields(total) if f.name != "size_bytes"):
+            setattr(total, name, getattr(total, name) + getattr(array, name))
+        total.size_bytes = max(total.size_bytes, array.size_bytes)
     return total
 
 
@@ -202,7 +206,8 @@ def _merge_lines(lines):
     merged = {}
     for line in lines:
         key = (line.filename, line.line)
-        if key not in merged:
-            merged[key] = LineCounts(line=line.line, text=line.text, filename=line.filename)
-        merged[key] += line
+        if key in merged:
+            merged[key] += line
+        else:
+            merged[key] = copy(line)
     return [merged[key] for key in sorted(merged)]

@@ -296,7 +296,7 @@ def test_the_shipped_ptx_is_what_this_compiler_makes(name, fresh_cache):
 
 
 def test_importing_the_package_loads_no_heavy_library():
-    heavy = "('cupy', 'torch', 'matplotlib', 'IPython')"
+    heavy = "('cupy', 'torch', 'matplotlib', 'IPython', 'cupy_kernels.simulator')"
     code = f"import cupy_kernels, sys; print([m for m in {heavy} if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
