@@ -7,7 +7,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 
 from lessons.build import COURSE
-from tests.lessons.running import run_notebook, verdicts
+from tests.lessons.running import exercises, run_notebook, verdicts
 
 SOLVED = sorted((COURSE / "solutions").glob("*.ipynb"))
 UNSOLVED = sorted((COURSE / "lessons").glob("*.ipynb"))
@@ -34,22 +34,20 @@ def test_there_are_notebooks():
 
 @pytest.mark.parametrize("path", SOLVED, ids=lambda path: path.stem)
 def test_every_solution_passes(path, folder):
-    found = verdicts_in_time(path, folder)
-    assert set(found.values()) == {"PASS"}, found
+    everything_is("PASS", path, folder)
 
 
 @pytest.mark.parametrize("path", UNSOLVED, ids=lambda path: path.stem)
 def test_every_lesson_runs_unwritten(path, folder):
-    found = verdicts_in_time(path, folder)
-    assert set(found.values()) == {"NOT WRITTEN"}, found
+    everything_is("NOT WRITTEN", path, folder)
 
 
-def verdicts_in_time(path, folder):
-    """The verdicts of a notebook, which may take LIMIT in all."""
+def everything_is(verdict, path, folder):
+    """Each exercise is checked, every check says `verdict`, and all of it takes less than LIMIT."""
     start = time.perf_counter()
-    found = verdicts(run_notebook(path, folder, LIMIT))
+    notebook = run_notebook(path, folder, LIMIT)
     assert time.perf_counter() - start < LIMIT
-    return found
+    assert set(verdicts(notebook)) == {(name, verdict) for name in exercises(notebook)}
 
 
 # What the two tests above would overlook if `run_notebook` and `verdicts` were lenient.
@@ -78,7 +76,7 @@ def test_verdicts_are_read_from_check_cells_alone(tmp_path):
         ("print('PASS'); Say('FAIL  h')", ["check"]),
     )
     found = verdicts(run_notebook(path, tmp_path))
-    assert list(found.values()) == ["PASS", "NOT WRITTEN", "FAIL"]
+    assert found == [("f", "PASS"), ("g", "NOT WRITTEN"), ("h", "FAIL")]
 
 
 @pytest.mark.parametrize("silent", ["x = 1", "print('PASS')", "'no PASS at the start'"])
@@ -86,6 +84,19 @@ def test_a_check_cell_without_a_verdict_fails(tmp_path, silent):
     ran = run_notebook(notebook_of(tmp_path, (silent, ["check"])), tmp_path)
     with pytest.raises(AssertionError, match="shows no verdict"):
         verdicts(ran)
+
+
+def test_an_exercise_that_is_never_checked_fails(tmp_path):
+    cells = [(SHOW, []), ("Say('PASS  f · 10 of 10')", ["check"]), ("x = 1", ["exercise"])]
+    path = notebook_of(tmp_path, *cells)
+    everything = nbformat.read(path, as_version=4)
+    everything.cells[0].metadata.exercise = "f"
+    nbformat.write(everything, path)
+    everything_is("PASS", path, tmp_path)
+    everything.cells[2].metadata.exercise = "g"
+    nbformat.write(everything, path)
+    with pytest.raises(AssertionError):
+        everything_is("PASS", path, tmp_path)
 
 
 def test_a_notebook_without_check_cells_fails(tmp_path):
