@@ -6,20 +6,17 @@ Run as `python -m lessons.build [--check]`.
 """
 
 import argparse
-import difflib
-import json
 import sys
 import tomllib
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from lessons.faithful import unfaithful
-from lessons.notebook import Notebooks, build_notebooks, validate
+from lessons.notebook import Notebooks, build_notebooks, files_of, validate
 from lessons.source import LessonError, read_lesson
+from lessons.up_to_date import problems, text_of
 
 COURSE = Path(__file__).resolve().parents[1]
-DIFF_LINES = 16
 
 
 def build_all(root: Path = COURSE) -> list[Notebooks]:
@@ -48,85 +45,13 @@ def repository_address(root: Path) -> str:
 def write(lessons: list[Notebooks], root: Path = COURSE) -> list[str]:
     """Write the notebooks that are not yet as built; returns their names."""
     written = []
-    for name, text in _files(lessons).items():
-        if _read(root / name) != text:
+    for name, text in files_of(lessons).items():
+        if text_of(root / name) != text:
             validate(name, text)
             (root / name).parent.mkdir(exist_ok=True)
             (root / name).write_bytes(text.encode())
             written.append(name)
     return written
-
-
-def problems(
-    lessons: list[Notebooks], known_exercises: Collection[str], root: Path = COURSE
-) -> list[str]:
-    """What is wrong with the notebooks below `root`; writes nothing.
-
-    Args:
-        lessons: the notebooks as they ought to be.
-        known_exercises: ids of the exercises that can be graded.
-        root: the course's folder.
-    """
-    found = [_stale(name, text, _read(root / name)) for name, text in _files(lessons).items()]
-    found += _orphans(lessons, root)
-    for lesson in lessons:
-        found += _exercise_problems(lesson, known_exercises)
-        found += _faithfulness(lesson, root)
-    return [problem for problem in found if problem]
-
-
-def _files(lessons: list[Notebooks]) -> dict[str, str]:
-    return {name: text for lesson in lessons for name, text in lesson.files().items()}
-
-
-def _read(path: Path) -> str | None:
-    """The text of `path` byte for byte, or None when there is no such file."""
-    return path.read_bytes().decode(errors="replace") if path.is_file() else None
-
-
-def _stale(name: str, built: str, there: str | None) -> str:
-    if there is None:
-        return f"{name}: not built yet"
-    if there == built:
-        return ""
-    diff = difflib.unified_diff(
-        there.splitlines(), built.splitlines(), name, "as its source says", n=1, lineterm=""
-    )
-    lines = [line[:160] for line in diff]
-    if len(lines) > DIFF_LINES:
-        lines[DIFF_LINES:] = [f"... and {len(lines) - DIFF_LINES} more lines"]
-    headline = f"{name}: stale, or edited by hand (its source is what to edit)"
-    return "\n  ".join([headline, *lines])
-
-
-def _orphans(lessons: list[Notebooks], root: Path) -> list[str]:
-    built = _files(lessons)
-    return [
-        f"{folder}/{path.name}: no solutions/{path.stem}.py to build it from; delete it"
-        for folder in ("lessons", "solutions")
-        for path in sorted((root / folder).glob("*.ipynb"))
-        if f"{folder}/{path.name}" not in built
-    ]
-
-
-def _exercise_problems(lesson: Notebooks, known: Collection[str]) -> list[str]:
-    source = f"solutions/{lesson.name}.py"
-    if not lesson.exercises:
-        return [f"{source}: asks no exercise; a lesson has at least one"]
-    return [
-        f"{source}: exercise {exercise!r} is unknown to autograder.exercise; "
-        f"there are {', '.join(known) or 'none'}"
-        for exercise in lesson.exercises
-        if exercise not in known
-    ]
-
-
-def _faithfulness(lesson: Notebooks, root: Path) -> list[str]:
-    try:
-        student, solved = (json.loads(_read(root / name) or "{}") for name in lesson.files())
-        return [f"{lesson.name}: {line}" for line in unfaithful(student, solved)]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-        return []  # not a notebook, or not there: reported as stale already
 
 
 def registered_exercises() -> Collection[str]:

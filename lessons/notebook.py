@@ -41,6 +41,11 @@ class Notebooks:
         }
 
 
+def files_of(lessons: list[Notebooks]) -> dict[str, str]:
+    """Text by file name, of all lessons together."""
+    return {name: text for lesson in lessons for name, text in lesson.files().items()}
+
+
 def build_notebooks(lesson: Lesson, root: Path, repository: str = "") -> Notebooks:
     """Make both notebooks of `lesson`.
 
