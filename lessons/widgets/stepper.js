@@ -22,8 +22,7 @@ const svg = (tag, attributes = {}, ...children) =>
 const label = (x, y, words, style = "", attributes = {}) =>
   svg("text", { x, y, class: style, ...attributes }, ...[words].flat());
 
-const part = (words, key = null, style = null) =>
-  svg("tspan", { "data-k": key, class: style }, words);
+const part = (words, key = null, style = null) => svg("tspan", { "data-k": key, class: style }, words);
 
 const group = (...children) => svg("g", {}, ...children);
 
@@ -35,9 +34,12 @@ const line = (x1, y1, x2, y2, style = "axis", attributes = {}) =>
 
 // Stripes, so that a part is told from its neighbour without its colour.
 const hatch = (id, style) =>
-  svg("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+  svg(
+    "pattern",
+    { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     box(0, 0, 6, 6, style),
-    line(0, 0, 0, 6, "edge", { "stroke-width": 2.5 }));
+    line(0, 0, 0, 6, "edge", { "stroke-width": 2.5 }),
+  );
 
 const uniqueId = () => "fab-" + Math.random().toString(36).slice(2, 10);
 
@@ -89,25 +91,40 @@ function stepper({ model, el, title, unit = "step", forms = [], count, draw, wat
 
   const button = (name, words, action, style = null) =>
     html("button", { type: "button", "aria-label": name, title: name, class: style, click: action }, words);
-  const slider = html("input", { type: "range", min: 0, step: 1, "aria-label": unit, input: () => visit(Number(slider.value)) });
+  const slider = html("input", {
+    type: "range",
+    min: 0,
+    step: 1,
+    "aria-label": unit,
+    input: () => visit(Number(slider.value)),
+  });
   const counter = html("span", { class: "count" });
   const play = button("play", "Play", () => (timer === null ? start() : stop()), "play");
-  const controls = html("div", { class: "bar controls" },
+  const controls = html(
+    "div",
+    { class: "bar controls" },
     button(`first ${unit}`, "|<", () => visit(0)),
     button(`previous ${unit}`, "<", () => visit(at() - 1)),
     play,
     button(`next ${unit}`, ">", () => visit(at() + 1)),
-    slider, counter);
+    slider,
+    counter,
+  );
   const picture = html("div", { class: "picture" });
   const say = html("p");
   const why = html("p");
   const below = html("div");
-  const root = html("div", { class: "fab", role: "group", tabindex: 0, "aria-label": title, "data-lm-suppress-shortcuts": "true" },
+  const root = html(
+    "div",
+    { class: "fab", role: "group", tabindex: 0, "aria-label": title, "data-lm-suppress-shortcuts": "true" },
     html("style", {}, STYLE),
     html("p", { class: "title" }, title),
-    forms, controls, picture,
+    forms,
+    controls,
+    picture,
     html("div", { class: "say", "aria-live": "polite" }, say, why),
-    below);
+    below,
+  );
 
   const last = () => count() - 1;
   const at = () => Math.max(0, Math.min(model.get("step"), last()));
@@ -116,7 +133,9 @@ function stepper({ model, el, title, unit = "step", forms = [], count, draw, wat
     const k = at();
     const drawing = draw(k, { width: Math.max(320, picture.clientWidth || 720), from: shown });
     shown = k;
-    picture.replaceChildren(svg("svg", { role: "img", "aria-label": drawing.say, height: drawing.height }, drawing.marks));
+    picture.replaceChildren(
+      svg("svg", { role: "img", "aria-label": drawing.say, height: drawing.height }, drawing.marks),
+    );
     say.textContent = drawing.say;
     why.textContent = drawing.why ?? "";
     below.replaceChildren(...(drawing.below ?? []));

@@ -14,15 +14,14 @@ import traitlets as t
 FOLDER = Path(__file__).parent
 
 
-def front_end(script: str) -> str:
-    """The ESM of one widget: the shared style and stepper.js, then the widget's own script.
+def front_end(*scripts: str) -> str:
+    """The ESM of one widget: the shared style and stepper.js, then the widget's own scripts.
 
     Nothing is imported at run time, so it works without a network and in a shadow DOM.
     """
     style = (FOLDER / "widget.css").read_text(encoding="utf-8")
-    shared = (FOLDER / "stepper.js").read_text(encoding="utf-8")
-    own = (FOLDER / script).read_text(encoding="utf-8")
-    return f"const STYLE = {json.dumps(style)};\n{shared}\n{own}"
+    parts = [(FOLDER / name).read_text(encoding="utf-8") for name in ("stepper.js", *scripts)]
+    return "\n".join([f"const STYLE = {json.dumps(style)};", *parts])
 
 
 def to_wire(value):

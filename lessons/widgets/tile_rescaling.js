@@ -1,74 +1,13 @@
-// ---- The algorithm, the same as tile_rescaling_trace in Python -----------------------------
-
-const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
-// While m is −∞ every score is −∞ too; −∞ − (−∞) would be NaN, the term is 0.
-const termsOf = (s, m) => s.map((x) => (m > -Infinity ? Math.exp(x - m) : 0));
-const weighted = (terms, V) => V[0].map((_, c) => sum(terms.map((p, j) => p * V[j][c])));
-const divide = (O, l) => O.map((o) => (l ? o / l : 0));
-const identity = (n) => Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => Number(i === j)));
-
-function update(m_old, l_old, O_old, s, V) {
-  const m = Math.max(m_old, ...s);
-  const factor = m_old > -Infinity ? Math.exp(m_old - m) : null;
-  const scale = factor ?? 1; // nothing seen: l and O are 0 already
-  const terms = termsOf(s, m);
-  const l_rescaled = l_old * scale;
-  const O_rescaled = O_old.map((o) => o * scale);
-  const l = l_rescaled + sum(terms);
-  const O = weighted(terms, V).map((fresh, c) => O_rescaled[c] + fresh);
-  const kept = l ? l_rescaled / l : 0;
-  return { m_old, m, factor, l_old, l_rescaled, terms, l, O_old, O_rescaled, O, kept, out_old: divide(O_old, l_old), out: divide(O, l) };
-}
-
-export function tileRescalingTrace(tiles, values = []) {
-  const row = tiles.flat();
-  const V = values.length ? values : identity(row.length);
-  const whole_row = termsOf(row, Math.max(...row));
-  const truth = divide(weighted(whole_row, V), sum(whole_row));
-  const padded = (seen, m) => [...termsOf(seen, m), ...Array(row.length - seen.length).fill(null)];
-  const trace = [];
-  let [m, l, O, seen] = [-Infinity, 0, V[0].map(() => 0), []];
-  tiles.forEach((s, tile) => {
-    const change = update(m, l, O, s, V.slice(seen.length, seen.length + s.length));
-    trace.push({ tile, phase: "read", ...change, weights: padded(seen, m), truth });
-    ({ m, l, O } = change);
-    if (change.factor !== null) trace.push({ tile, phase: "rescale", ...change, weights: padded(seen, m), truth });
-    seen = [...seen, ...s];
-    trace.push({ tile, phase: "add", ...change, weights: padded(seen, m), truth });
-  });
-  trace.push({ ...trace.at(-1), phase: "divide" });
-  return trace;
-}
-
-// ---- Scores as text: "1, 3 | 2, 5" ----------------------------------------------------------
-
-const MASKED = /^[-−]\s*(inf|infinity|∞)$/i;
-const scoreText = (s) => (s === -Infinity ? "-inf" : String(s));
-const scoresText = (tiles) => tiles.map((s) => s.map(scoreText).join(", ")).join(" | ");
-
-function parseScore(words, tile) {
-  if (MASKED.test(words)) return -Infinity;
-  const s = Number(words.replace("−", "-"));
-  if (Number.isFinite(s)) return s;
-  throw new Error(`Tile ${tile}: “${words}” is not a number. Write scores like 1, 3 | 2, 5; -inf masks a key.`);
-}
-
-export function parseScores(text, limits) {
-  const tiles = text.split("|").map((words, index) => {
-    const pieces = words.split(/[,;\s]+/).filter((piece) => piece !== "");
-    if (!pieces.length) throw new Error(`Tile ${index + 1} is empty: put at least one score on each side of a |.`);
-    return pieces.map((piece) => parseScore(piece, index + 1));
-  });
-  const most = Math.max(...tiles.map((s) => s.length));
-  if (tiles.length > limits.tiles) throw new Error(`${tiles.length} tiles: the picture holds at most ${limits.tiles}.`);
-  if (most > limits.tile) throw new Error(`A tile of ${most} scores: the picture holds at most ${limits.tile} in a tile.`);
-  if (tiles.flat().length > limits.scores) throw new Error(`${tiles.flat().length} scores: the picture holds at most ${limits.scores}.`);
-  return tiles;
-}
+// The picture of tile rescaling and its form; the algorithm and the words stand in the two
+// files that Python puts before this one.
 
 // ---- Row one: the tiles ---------------------------------------------------------------------
 
-const STATUS = { seen: ["seen", "seen", "edge"], reading: ["reading", "now", "edge"], unread: ["not read", "", "dashed"] };
+const STATUS = {
+  seen: ["seen", "seen"],
+  reading: ["reading", "now"],
+  unread: ["not read", ""],
+};
 
 function statusOf(tile, state) {
   if (tile > state.tile) return STATUS.unread;
@@ -90,45 +29,73 @@ function placeTiles(tiles, width) {
 }
 
 function drawTile(s, index, place, state) {
-  const [words, fill, edge] = statusOf(index, state);
+  const [words, fill] = statusOf(index, state);
   const ink = fill ? " on" : "";
   const { x, y, w, cell, first } = place;
-  const longest = Math.max(...s.map((score) => decimal(score).length));
+  const longest = Math.max(...s.map((score) => brief(score).length));
   const tight = longest * 8.4 > cell ? " small" : "";
   const cells = s.map((score, j) => {
     const middle = x + 6 + cell * (j + 0.5);
     const weight = state.weights[first + j];
     return group(
-      label(middle, y + 48, decimal(score), `number strong${tight}${ink}`, { "text-anchor": "middle", "data-k": `s${first + j}` }),
-      cell < 46 ? null : label(middle, y + 67, weight === null ? "·" : decimal(weight), `number small${ink}`, { "text-anchor": "middle", "data-k": `weight${first + j}` }));
+      label(middle, y + 48, brief(score), `number strong${tight}${ink}`, {
+        "text-anchor": "middle",
+        "data-k": `s${first + j}`,
+      }),
+      cell < 46
+        ? null
+        : label(middle, y + 67, weight === null ? "·" : decimal(weight), `number small${ink}`, {
+            "text-anchor": "middle",
+            "data-k": `weight${first + j}`,
+          }),
+    );
   });
   return group(
     label(x + 1, y + 18, [part(`tile ${index + 1}`, null, "strong"), part(` · ${words}`)], "small"),
     box(x, y + 26, w, 50, fill || "none", { rx: 6, fill: fill ? null : "none" }),
-    box(x, y + 26, w, 50, fill ? "outline" : "dashed", { rx: 6, "stroke-width": words === "reading" ? 3 : 1.2 }),
-    ...cells);
+    box(x, y + 26, w, 50, fill ? "outline" : "dashed", {
+      rx: 6,
+      "stroke-width": words === "reading" ? 3 : 1.2,
+    }),
+    ...cells,
+  );
 }
 
 function drawTiles(tiles, state, width) {
   const places = placeTiles(tiles, width);
-  const caption = label(0, 11, "the scores s of one query; below each, its term e^(s − m) in the sum l", "small quiet");
-  return { marks: group(caption, ...tiles.map((s, i) => drawTile(s, i, places[i], state))), height: places.at(-1).y + 84 };
+  const caption = label(
+    0,
+    11,
+    "the scores s of one query; below each, its term e^(s − m) in the sum l",
+    "small quiet",
+  );
+  return {
+    marks: group(caption, ...tiles.map((s, i) => drawTile(s, i, places[i], state))),
+    height: places.at(-1).y + 84,
+  };
 }
 
 // ---- Row two, left: the arithmetic ----------------------------------------------------------
 
 const PHASES = ["read", "rescale", "add", "divide"];
 const reached = (state, phase) => PHASES.indexOf(state.phase) >= PHASES.indexOf(phase);
-const power = (from, to) => `e^(${decimal(from)} − ${to < 0 ? `(${decimal(to)})` : decimal(to)})`;
+const power = (from, to) => `e^(${brief(from)} − ${to < 0 ? `(${brief(to)})` : brief(to)})`;
 
 // A few terms are written out, many as their sum.
 function termsText(terms, room = 4) {
-  return terms.length <= room ? terms.map(decimal).join(" + ") : `(${terms.length} terms: ${decimal(sum(terms))})`;
+  return terms.length <= room
+    ? terms.map(decimal).join(" + ")
+    : `(${terms.length} terms: ${decimal(sum(terms))})`;
 }
 
 function maxLine(state, s) {
-  const shown = s.length <= 4 ? s.map(decimal).join(", ") : `tile: ${decimal(Math.max(...s))}`;
-  return [part("max("), part(decimal(state.m_old), "m_old"), part(`, ${shown}) = `), part(decimal(state.m), "m", "strong")];
+  const shown = s.length <= 4 ? s.map(brief).join(", ") : `tile: ${brief(Math.max(...s))}`;
+  return [
+    part("max("),
+    part(brief(state.m_old), "m_old"),
+    part(`, ${shown}) = `),
+    part(brief(state.m), "m", "strong"),
+  ];
 }
 
 function factorLine(state) {
@@ -139,19 +106,31 @@ function factorLine(state) {
 function oldSumLine(state) {
   if (state.factor === null) return [part(decimal(state.l_old), "l_old")];
   const before = part(decimal(state.l_old), "l_old");
-  if (!reached(state, "rescale")) return [before, part(`, still over m = ${decimal(state.m_old)}`)];
-  return [before, part(` × ${decimal(state.factor)} = `), part(decimal(state.l_rescaled), "l_rescaled", "strong")];
+  if (!reached(state, "rescale")) return [before, part(`, still over m = ${brief(state.m_old)}`)];
+  return [
+    before,
+    part(` × ${decimal(state.factor)} = `),
+    part(decimal(state.l_rescaled), "l_rescaled", "strong"),
+  ];
 }
 
 function sumLine(state, local) {
   if (!reached(state, local ? "rescale" : "add")) return [part("…")];
   const old = state.factor === null ? "" : `${decimal(state.l_rescaled)} + `;
-  return [part(old), part(termsText(state.terms), "terms"), part(" = "), part(decimal(state.l), "l", "strong")];
+  return [
+    part(old),
+    part(termsText(state.terms), "terms"),
+    part(" = "),
+    part(decimal(state.l), "l", "strong"),
+  ];
 }
 
 function keptLine(state) {
   if (!reached(state, "rescale")) return [part("…")];
-  return [part(`${decimal(state.l_rescaled)} / ${decimal(state.l)} = `), part(decimal(state.kept), "kept", "strong")];
+  return [
+    part(`${decimal(state.l_rescaled)} / ${decimal(state.l)} = `),
+    part(decimal(state.kept), "kept", "strong"),
+  ];
 }
 
 function oneGoLine(state) {
@@ -178,7 +157,8 @@ function drawLedger(state, s, local, y, width) {
       current ? box(0, top, width, 28, "now", { rx: 4, "fill-opacity": 0.22 }) : null,
       current ? box(0, top, 4, 28, "now") : null,
       label(12, top + 19, name, "quiet"),
-      label(98, top + 19, words, "number", { "data-row": name }));
+      label(98, top + 19, words, "number", { "data-row": name }),
+    );
   });
   return { marks: group(...rows), height: rows.length * 30 };
 }
@@ -196,7 +176,8 @@ function segments(lengths, x, y, scale, style, fill = null) {
 
 function drawSum(state, trace, local, y, width, stripes, moving) {
   const scale = (width - 100) / Math.max(...trace.map((t) => Math.max(t.l, t.l_old)), 1e-30);
-  const piece = (lengths, from, style, fill) => segments(lengths, 98 + from * scale, y, scale, `${style} edge`, fill);
+  const piece = (lengths, from, style, fill) =>
+    segments(lengths, 98 + from * scale, y, scale, `${style} edge`, fill);
   const grown = reached(state, local ? "rescale" : "add");
   const pieces = [];
   if (state.phase === "divide") pieces.push(piece(state.weights, 0, "seen"));
@@ -209,7 +190,8 @@ function drawSum(state, trace, local, y, width, stripes, moving) {
     label(12, y + 16, "l, to scale", "quiet"),
     line(98, y - 4, 98, y + 26),
     ...pieces.flat(),
-    ghost ? box(98, y - 4, state.l_old * scale, 30, "dashed", { "stroke-width": 1.5 }) : null);
+    ghost ? box(98, y - 4, state.l_old * scale, 30, "dashed", { "stroke-width": 1.5 }) : null,
+  );
 }
 
 // ---- Row two, right: the output -------------------------------------------------------------
@@ -223,8 +205,20 @@ function chartFrame(values, columns, x, y, width) {
   const [left, top, plot] = [x + GUTTER, y + 34, 112];
   const unit = plot / (high - low || 1);
   const slot = (width - GUTTER) / columns;
-  return { x, y, width, left, top, plot, slot, bar: Math.min(44, slot * 0.56), bottom: top + plot,
-    zero: top + high * unit, centre: (c) => left + slot * (c + 0.5), at: (v) => top + (high - v) * unit };
+  return {
+    x,
+    y,
+    width,
+    left,
+    top,
+    plot,
+    slot,
+    bar: Math.min(44, slot * 0.56),
+    bottom: top + plot,
+    zero: top + high * unit,
+    centre: (c) => left + slot * (c + 0.5),
+    at: (v) => top + (high - v) * unit,
+  };
 }
 
 function between(frame, c, from, to, style, attributes = {}, wider = 0) {
@@ -236,14 +230,23 @@ function between(frame, c, from, to, style, attributes = {}, wider = 0) {
 function numbersUnder(frame, row, name, numbers, key, style = "") {
   const y = frame.bottom + 18 + row * 17;
   if (frame.slot < NUMBER_WIDTH) return [];
-  return [label(frame.x, y, name, "small quiet"),
-    ...numbers.map((v, c) => label(frame.centre(c), y, decimal(v), `number small ${style}`, { "text-anchor": "middle", "data-k": `${key}${c}` }))];
+  return [
+    label(frame.x, y, name, "small quiet"),
+    ...numbers.map((v, c) =>
+      label(frame.centre(c), y, decimal(v), `number small ${style}`, {
+        "text-anchor": "middle",
+        "data-k": `${key}${c}`,
+      }),
+    ),
+  ];
 }
 
 function columnNames(frame, n, word) {
   if (frame.slot < 20) return [];
   const shown = frame.slot < NUMBER_WIDTH ? "" : `${word} `;
-  return Array.from({ length: n }, (_, c) => label(frame.centre(c), frame.y + 22, `${shown}${c + 1}`, "small quiet", { "text-anchor": "middle" }));
+  return Array.from({ length: n }, (_, c) =>
+    label(frame.centre(c), frame.y + 22, `${shown}${c + 1}`, "small quiet", { "text-anchor": "middle" }),
+  );
 }
 
 // The three heights of an output bar: before this tile, after the rescaling, with the new terms.
@@ -256,11 +259,13 @@ function outputBar(frame, c, state, { before, rescaled, after }, stripes, moving
   if (state.phase === "read") return [between(frame, c, 0, before[c], "seen edge")];
   if (state.phase === "divide") return [between(frame, c, 0, after[c], "seen edge")];
   const shrunk = between(frame, c, 0, rescaled[c], "edge", { fill: `url(#${stripes})` });
-  if (moving) glide(shrunk, { y: frame.at(Math.max(before[c], 0)), height: Math.abs(frame.at(before[c]) - frame.zero) });
+  if (moving)
+    glide(shrunk, {
+      y: frame.at(Math.max(before[c], 0)),
+      height: Math.abs(frame.at(before[c]) - frame.zero),
+    });
   const added = state.phase === "add" ? between(frame, c, rescaled[c], after[c], "now edge") : null;
-  return [
-    shrunk, added,
-    between(frame, c, 0, before[c], "dashed", { "stroke-width": 1.5 }, 8)];
+  return [shrunk, added, between(frame, c, 0, before[c], "dashed", { "stroke-width": 1.5 }, 8)];
 }
 
 // The old height turns into the new one before the reader's eyes, unless motion is unwelcome.
@@ -273,11 +278,15 @@ function glide(node, before) {
 
 function legend(frame, stripes) {
   const y = frame.bottom + 27;
-  const entry = (x, words, style, fill) => [box(x, y, 11, 11, style, { fill }), label(x + 16, y + 9.5, words, "small quiet")];
+  const entry = (x, words, style, fill) => [
+    box(x, y, 11, 11, style, { fill }),
+    label(x + 16, y + 9.5, words, "small quiet"),
+  ];
   return [
     ...entry(frame.left, "before", "dashed"),
     ...entry(frame.left + 68, "rescaled", "edge", `url(#${stripes})`),
-    ...entry(frame.left + 144, "new", "now edge")];
+    ...entry(frame.left + 144, "new", "now edge"),
+  ];
 }
 
 function drawOutput(state, trace, local, names, [x, y, width], stripes, moving) {
@@ -291,14 +300,21 @@ function drawOutput(state, trace, local, names, [x, y, width], stripes, moving) 
     ...now.flatMap((_, c) => outputBar(frame, c, state, bars, stripes, moving)),
     line(frame.left, frame.zero, x + width, frame.zero),
     ...numbersUnder(frame, 0, "O", now, local ? "local" : "O", "strong"),
-    ...legend(frame, stripes));
+    ...legend(frame, stripes),
+  );
 }
 
 const outNow = (state) => (reached(state, "add") ? state.out : state.out_old);
 
 function drawAgainstTruth(state, trace, names, [x, y, width]) {
   const out = outNow(state);
-  const frame = chartFrame(trace.flatMap((t) => [...t.out, ...t.truth]), out.length, x, y, width);
+  const frame = chartFrame(
+    trace.flatMap((t) => [...t.out, ...t.truth]),
+    out.length,
+    x,
+    y,
+    width,
+  );
   return group(
     label(x, y + 4, "O / l (bar), softmax (frame)", "strong"),
     ...columnNames(frame, out.length, names),
@@ -306,66 +322,47 @@ function drawAgainstTruth(state, trace, names, [x, y, width]) {
     ...state.truth.map((v, c) => between(frame, c, 0, v, "outline", { "stroke-width": 2 }, 8)),
     line(frame.left, frame.zero, x + width, frame.zero),
     ...numbersUnder(frame, 0, "O / l", out, "out", "strong"),
-    ...numbersUnder(frame, 1, "softmax", state.truth, "truth", "quiet"));
-}
-
-// ---- In words -------------------------------------------------------------------------------
-
-const list = (numbers) => numbers.map(decimal).join(", ");
-
-function readWords(state, s) {
-  if (s.every((x) => x === -Infinity)) return `every score is −∞ (masked), so m stays ${decimal(state.m)}.`;
-  const grown = state.m > state.m_old ? `m goes from ${decimal(state.m_old)} to ${decimal(state.m)}` : `m stays ${decimal(state.m)}`;
-  const factor = state.factor === null ? "Nothing was seen before: no factor." : `The factor is ${power(state.m_old, state.m)} = ${decimal(state.factor)}.`;
-  return `the scores are ${list(s)}. ${grown}. ${factor}`;
-}
-
-function rescaleWords(state, local) {
-  const old = `the old sum ${decimal(state.l_old)} × ${decimal(state.factor)} becomes ${decimal(state.l_rescaled)}`;
-  if (!local) return `${old}. Every bar of O is multiplied by ${decimal(state.factor)} too.`;
-  return `${old}; with the new terms l is ${decimal(state.l)}. Of the old O stays ${decimal(state.l_rescaled)} / ${decimal(state.l)} = ${decimal(state.kept)}.`;
-}
-
-function addWords(state) {
-  const start = state.factor === null ? "" : `${decimal(state.l_rescaled)} plus `;
-  const terms = state.terms.length <= 4 ? state.terms.map(decimal).join(" plus ") : termsText(state.terms);
-  return `${start}${terms} gives l = ${decimal(state.l)}. O / l is ${list(state.out)}.`;
-}
-
-function divideWords(state) {
-  return `Every tile is read. O / l is ${list(state.out)}. The softmax in one go gives ${list(state.truth)}; its sum is ${termsText(state.weights)} = ${decimal(sum(state.weights))}.`;
-}
-
-function inWords(state, tiles, local) {
-  const place = `Tile ${state.tile + 1} of ${tiles.length}, ${state.phase}: `;
-  if (state.phase === "read") return place + readWords(state, tiles[state.tile]);
-  if (state.phase === "rescale") return place + rescaleWords(state, local);
-  if (state.phase === "add") return place + addWords(state);
-  return divideWords(state);
-}
-
-function reason(state, tiles, local) {
-  const left = tiles.length - state.tile - 1;
-  if (state.phase === "read" && state.factor === null) return "The first scores seen fix m. Each term will be e^(s − m), at most 1, so nothing overflows.";
-  if (state.phase === "read" && state.m === state.m_old) return "m did not grow: old terms and new ones are measured from the same m, and the factor is 1.";
-  if (state.phase === "read") return `The old terms are e^(s − ${decimal(state.m_old)}), the new ones will be e^(s − ${decimal(state.m)}): measured from different m, they cannot be added yet.`;
-  if (state.phase === "rescale" && local) return `O = (l₁ / l₂) · O₁ + A₂ V₂ / l₂, with l₁ the rescaled old sum. O₁ · l₁ undoes the old, wrong denominator; / l₂ puts in the new one.`;
-  if (state.phase === "rescale") return `e^(s − ${decimal(state.m_old)}) · ${power(state.m_old, state.m)} = e^(s − ${decimal(state.m)}): one multiplication moves the whole old sum to the new m. O shrinks with l, so O / l has not changed.`;
-  if (state.phase === "add" && left > 0) return `O / l is the softmax over the keys seen so far. Its denominator still lacks ${left === 1 ? "one tile" : `${left} tiles`}; each later tile enlarges l and so shrinks these shares.`;
-  if (state.phase === "add") return "The denominator now holds every key: what was wrong after the earlier tiles is put right.";
-  if (local) return "Nothing is left to divide: l was divided out at every tile. The price is one division of all of O for each tile.";
-  return "One division at the end. The wrong denominators on the way never mattered: l and O were always scaled alike.";
+    ...numbersUnder(frame, 1, "softmax", state.truth, "truth", "quiet"),
+  );
 }
 
 // ---- The numbers as a table -----------------------------------------------------------------
 
 function numbersTable(state, local, names) {
-  const columns = [["O before", heights(state, local).before], ["rescaled", heights(state, local).rescaled], ["O after", heights(state, local).after], ["O / l after", state.out], ["softmax", state.truth]];
-  return html("table", {},
+  const columns = [
+    ["O before", heights(state, local).before],
+    ["rescaled", heights(state, local).rescaled],
+    ["O after", heights(state, local).after],
+    ["O / l after", state.out],
+    ["softmax", state.truth],
+  ];
+  return html(
+    "table",
+    {},
     html("caption", {}, `Tile ${state.tile + 1}: the output, column by column`),
-    html("thead", {}, html("tr", {}, html("th", { scope: "col" }, names), ...columns.map(([name]) => html("th", { scope: "col" }, name)))),
-    html("tbody", {}, ...state.O.map((_, c) =>
-      html("tr", {}, html("th", { scope: "row" }, String(c + 1)), ...columns.map(([, numbers]) => html("td", {}, decimal(numbers[c])))))));
+    html(
+      "thead",
+      {},
+      html(
+        "tr",
+        {},
+        html("th", { scope: "col" }, names),
+        ...columns.map(([name]) => html("th", { scope: "col" }, name)),
+      ),
+    ),
+    html(
+      "tbody",
+      {},
+      ...state.O.map((_, c) =>
+        html(
+          "tr",
+          {},
+          html("th", { scope: "row" }, String(c + 1)),
+          ...columns.map(([, numbers]) => html("td", {}, decimal(numbers[c]))),
+        ),
+      ),
+    ),
+  );
 }
 
 // ---- The widget -----------------------------------------------------------------------------
@@ -401,10 +398,12 @@ function render({ model, el }) {
       height: Math.max(sumTop + 40, (beside ? top : top + 210) + 196),
       marks: [
         svg("defs", {}, hatch(stripes, "rescaled")),
-        strip.marks, sums.marks,
+        strip.marks,
+        sums.marks,
         drawSum(state, trace, local, sumTop, ledger, stripes, moving),
         drawOutput(state, trace, local, names, [right, top, chart], stripes, moving),
-        drawAgainstTruth(state, trace, names, [...second, chart])],
+        drawAgainstTruth(state, trace, names, [...second, chart]),
+      ],
       say: inWords(state, tiles, local),
       why: reason(state, tiles, local),
       below: [details],
@@ -413,8 +412,13 @@ function render({ model, el }) {
 
   const form = scoreForm(model, scores);
   const { unmount } = stepper({
-    model, el, draw, title: model.get("title"), forms: form.elements,
-    count: () => model.get("trace").length, watch: ["local"],
+    model,
+    el,
+    draw,
+    title: model.get("title"),
+    forms: form.elements,
+    count: () => model.get("trace").length,
+    watch: ["local"],
   });
   model.on("change:scores", form.show);
   return () => {
@@ -427,11 +431,25 @@ function render({ model, el }) {
 function scoreForm(model, scores) {
   const presets = fromWire(model.get("presets"));
   const errorId = uniqueId();
-  const field = html("input", { type: "text", spellcheck: "false", autocomplete: "off", "aria-describedby": errorId });
-  const choice = html("select", { change: choose },
+  const field = html("input", {
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    "aria-describedby": errorId,
+  });
+  const choice = html(
+    "select",
+    { change: choose },
     html("option", { value: "" }, "your own"),
-    ...presets.map((preset, i) => html("option", { value: i }, preset.name)));
-  const local = html("input", { type: "checkbox", change: () => { model.set("local", local.checked); model.save_changes?.(); } });
+    ...presets.map((preset, i) => html("option", { value: i }, preset.name)),
+  );
+  const local = html("input", {
+    type: "checkbox",
+    change: () => {
+      model.set("local", local.checked);
+      model.save_changes?.();
+    },
+  });
   const error = html("p", { class: "error", role: "alert", id: errorId });
   const note = html("p", { class: "note" });
 
@@ -460,7 +478,8 @@ function scoreForm(model, scores) {
     model.set("trace", toWire(tileRescalingTrace(tiles, fits ? values : []))); // draws: so it is last
     model.save_changes?.();
     show();
-    if (!fits) note.textContent = `V had ${values.length} rows, these are ${tiles.flat().length} scores: showing V = I, where O is P itself.`;
+    if (!fits)
+      note.textContent = `V had ${values.length} rows, these are ${tiles.flat().length} scores: showing V = I, where O is P itself.`;
   }
 
   function choose() {
@@ -477,11 +496,14 @@ function scoreForm(model, scores) {
   }
 
   show();
-  const form = html("form", { class: "bar", submit },
+  const form = html(
+    "form",
+    { class: "bar", submit },
     html("label", { class: "scores" }, "Scores", field),
     html("button", { type: "submit" }, "Use"),
     html("label", {}, "Preset", choice),
-    html("label", {}, local, "divide at every tile (local denominators)"));
+    html("label", {}, local, "divide at every tile (local denominators)"),
+  );
   return { elements: [form, error, note], show };
 }
 

@@ -192,7 +192,7 @@ class TileRescaling(SteppedWidget):
         ValueError: scores or values cannot be drawn; the message says which and why.
     """
 
-    _esm = front_end("tile_rescaling.js")
+    _esm = front_end("tile_rescaling_trace.js", "tile_rescaling_words.js", "tile_rescaling.js")
     title = t.Unicode("Tile rescaling: the online softmax, step by step").tag(sync=True)
     scores = t.List().tag(**WIRE)
     values = t.List().tag(sync=True)

@@ -4,7 +4,8 @@ const range = ([start, stop]) => `${start}:${stop}`;
 const isRow = (array) => array.shape.length === 1;
 const widthOf = (array) => (isRow(array) ? 1 : array.shape[1]);
 const covers = (tile, array) => isRow(array) || (tile.cols[0] === 0 && tile.cols[1] === array.shape[1]);
-const tileName = (tile, array) => `${tile.array}[${range(tile.rows)}${covers(tile, array) ? "" : `, ${range(tile.cols)}`}]`;
+const tileName = (tile, array) =>
+  `${tile.array}[${range(tile.rows)}${covers(tile, array) ? "" : `, ${range(tile.cols)}`}]`;
 const sameTile = (a, b) => a.array === b.array && String([a.rows, a.cols]) === String([b.rows, b.cols]);
 const arrayOf = (run, name) => run.arrays.find((array) => array.name === name);
 
@@ -20,31 +21,45 @@ function placeArrays(run, x, y, width) {
   const columns = Math.max(...run.arrays.map(widthOf));
   const slot = width / run.arrays.length;
   const widest = Math.min(slot - 10, HBM_HEIGHT);
-  return Object.fromEntries(run.arrays.map((array, i) => {
-    const w = isRow(array) ? 8 : Math.max(14, widest * Math.sqrt(widthOf(array) / columns));
-    const h = Math.max(6, (HBM_HEIGHT * array.shape[0]) / rows);
-    return [array.name, { array, x: x + slot * (i + 0.5) - w / 2, y: y + HBM_HEIGHT - h, w, h, middle: x + slot * (i + 0.5) }];
-  }));
+  return Object.fromEntries(
+    run.arrays.map((array, i) => {
+      const w = isRow(array) ? 8 : Math.max(14, widest * Math.sqrt(widthOf(array) / columns));
+      const h = Math.max(6, (HBM_HEIGHT * array.shape[0]) / rows);
+      return [
+        array.name,
+        { array, x: x + slot * (i + 0.5) - w / 2, y: y + HBM_HEIGHT - h, w, h, middle: x + slot * (i + 0.5) },
+      ];
+    }),
+  );
 }
 
 function tileInHbm(place, tile) {
   const [rows, columns] = [place.h / place.array.shape[0], place.w / widthOf(place.array)];
-  return { x: place.x + tile.cols[0] * columns, y: place.y + tile.rows[0] * rows,
-    w: Math.max(3, (tile.cols[1] - tile.cols[0]) * columns), h: Math.max(3, (tile.rows[1] - tile.rows[0]) * rows) };
+  return {
+    x: place.x + tile.cols[0] * columns,
+    y: place.y + tile.rows[0] * rows,
+    w: Math.max(3, (tile.cols[1] - tile.cols[0]) * columns),
+    h: Math.max(3, (tile.rows[1] - tile.rows[0]) * rows),
+  };
 }
 
 function drawHbm(places, state, stripes) {
-  const columns = Object.values(places).map((place) => group(
-    box(place.x, place.y, place.w, place.h, "panel"),
-    box(place.x, place.y, place.w, place.h, "outline"),
-    label(place.middle, place.y - 7, place.array.name, "strong", { "text-anchor": "middle" })));
+  const columns = Object.values(places).map((place) =>
+    group(
+      box(place.x, place.y, place.w, place.h, "panel"),
+      box(place.x, place.y, place.w, place.h, "outline"),
+      label(place.middle, place.y - 7, place.array.name, "strong", { "text-anchor": "middle" }),
+    ),
+  );
   const here = state.live.map((tile) => {
     const { x, y, w, h } = tileInHbm(places[tile.array], tile);
     return box(x, y, w, h, "seen", { "fill-opacity": 0.4 });
   });
   const moving = state.transfers.map((tile) => {
     const { x, y, w, h } = tileInHbm(places[tile.array], tile);
-    return box(x, y, w, h, tile.kind === "load" ? "now edge" : "edge", { fill: tile.kind === "load" ? null : `url(#${stripes})` });
+    return box(x, y, w, h, tile.kind === "load" ? "now edge" : "edge", {
+      fill: tile.kind === "load" ? null : `url(#${stripes})`,
+    });
   });
   return group(...columns, ...here, ...moving);
 }
@@ -55,10 +70,15 @@ function drawHbm(places, state, stripes) {
 function chipTiles(state) {
   const loaded = state.transfers.filter((tile) => tile.kind === "load");
   const stored = state.transfers.filter((tile) => tile.kind === "store");
-  const live = state.live.map((tile) => ({ ...tile, role: loaded.some((other) => sameTile(other, tile)) ? "arrives" : "stays" }));
-  return [...live,
+  const live = state.live.map((tile) => ({
+    ...tile,
+    role: loaded.some((other) => sameTile(other, tile)) ? "arrives" : "stays",
+  }));
+  return [
+    ...live,
     ...loaded.filter((tile) => !tile.alive).map((tile) => ({ ...tile, role: "let go" })),
-    ...stored.map((tile) => ({ ...tile, role: "leaves" }))];
+    ...stored.map((tile) => ({ ...tile, role: "leaves" })),
+  ];
 }
 
 // At most eight blocks fit; the rest are counted in the last one.
@@ -68,11 +88,22 @@ function placeOnChip(run, state, x, y, width) {
   const shown = tiles.length > room ? tiles.slice(-room + 1) : tiles;
   const w = Math.min(104, (width - 16) / room - 6);
   const first = shown.length < tiles.length ? 1 : 0;
-  const blocks = shown.map((tile, i) => ({ tile, x: x + 8 + (i + first) * (w + 6), y: y + 10, w, h: CHIP_ROW }));
+  const blocks = shown.map((tile, i) => ({
+    tile,
+    x: x + 8 + (i + first) * (w + 6),
+    y: y + 10,
+    w,
+    h: CHIP_ROW,
+  }));
   return { blocks, hidden: tiles.length - shown.length, x: x + 8, y: y + 10, w };
 }
 
-const LOOK = { arrives: ["now edge", " on"], stays: ["seen edge", " on"], leaves: [null, " on"], "let go": ["dashed", ""] };
+const LOOK = {
+  arrives: ["now edge", " on"],
+  stays: ["seen edge", " on"],
+  leaves: [null, " on"],
+  "let go": ["dashed", ""],
+};
 
 function drawBlock(run, { tile, x, y, w, h }, stripes) {
   const [style, ink] = LOOK[tile.role];
@@ -80,10 +111,19 @@ function drawBlock(run, { tile, x, y, w, h }, stripes) {
   const array = arrayOf(run, tile.array);
   const lines = covers(tile, array) ? [range(tile.rows)] : [`${range(tile.rows)},`, range(tile.cols)];
   return group(
-    style === null ? box(x, y, w, h, "edge", { fill: `url(#${stripes})`, rx: 5 }) : box(x, y, w, h, style, { rx: 5 }),
+    style === null
+      ? box(x, y, w, h, "edge", { fill: `url(#${stripes})`, rx: 5 })
+      : box(x, y, w, h, style, { rx: 5 }),
     style === null ? box(x + 5, y + 4, w - 10, h - 8, "rescaled", { rx: 3 }) : null,
-    label(x + w / 2, y + 17, [part(tile.array, null, "strong"), part(` ${tile.role}`)], `small${ink}`, middle),
-    ...lines.map((words, i) => label(x + w / 2, y + 32 + 14 * i, words, `small number${ink}`, middle)));
+    label(
+      x + w / 2,
+      y + 17,
+      [part(tile.array, null, "strong"), part(` ${tile.role}`)],
+      `small${ink}`,
+      middle,
+    ),
+    ...lines.map((words, i) => label(x + w / 2, y + 32 + 14 * i, words, `small number${ink}`, middle)),
+  );
 }
 
 function drawChip(run, state, chip, x, y, width, stripes) {
@@ -92,12 +132,27 @@ function drawChip(run, state, chip, x, y, width, stripes) {
   return group(
     box(x, y, width, CHIP_ROW + 56, "panel", { rx: 8 }),
     box(x, y, width, CHIP_ROW + 56, "outline", { rx: 8 }),
-    chip.hidden ? label(chip.x + chip.w / 2, chip.y + 27, `${chip.hidden} more`, "small quiet", { "text-anchor": "middle" }) : null,
+    chip.hidden
+      ? label(chip.x + chip.w / 2, chip.y + 27, `${chip.hidden} more`, "small quiet", {
+          "text-anchor": "middle",
+        })
+      : null,
     ...chip.blocks.map((block) => drawBlock(run, block, stripes)),
     box(x + 10, top, (width - 20) * Math.min(1, share), 9, "seen edge", { rx: 2 }),
     box(x + 10, top, width - 20, 9, "outline", { rx: 2 }),
     label(x + 10, top + 26, "SRAM", "strong"),
-    label(x + 62, top + 26, [part(whole(state.sram_bytes), "sram", "strong"), part(` of ${whole(run.sram_bytes)} bytes hold loaded tiles, ${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`)], "small"));
+    label(
+      x + 62,
+      top + 26,
+      [
+        part(whole(state.sram_bytes), "sram", "strong"),
+        part(
+          ` of ${whole(run.sram_bytes)} bytes hold loaded tiles, ${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`,
+        ),
+      ],
+      "small",
+    ),
+  );
 }
 
 // ---- Between them ---------------------------------------------------------------------------
@@ -106,7 +161,9 @@ const middleOf = ({ x, y, w, h }) => [x + w / 2, y + h / 2];
 
 function journeys(places, chip, state) {
   return state.transfers.flatMap((tile) => {
-    const block = chip.blocks.find((other) => sameTile(other.tile, tile) && (other.tile.role === "leaves") === (tile.kind === "store"));
+    const block = chip.blocks.find(
+      (other) => sameTile(other.tile, tile) && (other.tile.role === "leaves") === (tile.kind === "store"),
+    );
     return block ? [{ tile, hbm: tileInHbm(places[tile.array], tile), block }] : [];
   });
 }
@@ -117,30 +174,46 @@ function arrowWords([hx, hy], [bx, by], nbytes, right) {
   const x = hx + ((y - hy) * (bx - hx)) / (by - hy);
   const inward = x + 92 > right;
   const below = hx > bx !== inward;
-  return label(x + (inward ? -12 : 12), y + (below ? 10 : -4), `${whole(nbytes)} bytes`, "small number", { "text-anchor": inward ? "end" : "start" });
+  return label(x + (inward ? -12 : 12), y + (below ? 10 : -4), `${whole(nbytes)} bytes`, "small number", {
+    "text-anchor": inward ? "end" : "start",
+  });
 }
 
 function drawArrow({ tile, hbm, block }, arrow, alone, right) {
-  const [there, here] = [[hbm.x + hbm.w / 2, hbm.y + hbm.h], [block.x + block.w / 2, block.y]];
+  const [there, here] = [
+    [hbm.x + hbm.w / 2, hbm.y + hbm.h],
+    [block.x + block.w / 2, block.y],
+  ];
   const ends = tile.kind === "load" ? [...there, here[0], here[1] - 3] : [...here, there[0], there[1] + 3];
   return group(
     line(...ends, "axis", { "stroke-width": 1.6, "marker-end": `url(#${arrow})` }),
-    alone ? arrowWords(there, here, tile.nbytes, right) : null);
+    alone ? arrowWords(there, here, tile.nbytes, right) : null,
+  );
 }
 
 // A copy of the tile that flies to its place once and is gone.
 function fly({ tile, hbm, block }, delay) {
   const [from, to] = tile.kind === "load" ? [hbm, block] : [block, hbm];
-  const flyer = box(from.x, from.y, from.w, from.h, tile.kind === "load" ? "now edge" : "rescaled edge", { class: "flyer " + (tile.kind === "load" ? "now edge" : "rescaled edge") });
+  const flyer = box(from.x, from.y, from.w, from.h, tile.kind === "load" ? "now edge" : "rescaled edge", {
+    class: "flyer " + (tile.kind === "load" ? "now edge" : "rescaled edge"),
+  });
   const frame = (at) => ({ x: `${at.x}px`, y: `${at.y}px`, width: `${at.w}px`, height: `${at.h}px` });
-  const flight = flyer.animate([frame(from), frame(to)], { duration: 550, delay, easing: "ease-in-out", fill: "both" });
+  const flight = flyer.animate([frame(from), frame(to)], {
+    duration: 550,
+    delay,
+    easing: "ease-in-out",
+    fill: "both",
+  });
   flight.onfinish = () => flyer.remove();
   return flyer;
 }
 
 const arrowHead = (id) =>
-  svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
-    svg("path", { d: "M0 0 L8 4 L0 8 Z", fill: "currentColor" }));
+  svg(
+    "marker",
+    { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    svg("path", { d: "M0 0 L8 4 L0 8 Z", fill: "currentColor" }),
+  );
 
 // ---- The counters ---------------------------------------------------------------------------
 
@@ -155,7 +228,8 @@ function drawCounters(run, state, most, x, y, width, stripes) {
     box(first - 42, y - 9, 10, 10, "seen edge"),
     label(first, y, "read", "small quiet", end),
     box(second - 58, y - 9, 10, 10, "edge", { fill: `url(#${stripes})` }),
-    label(second, y, "written", "small quiet", end));
+    label(second, y, "written", "small quiet", end),
+  );
   const rows = run.arrays.map(({ name }, i) => {
     const top = y + 8 + i * ROW;
     const [read, written] = [state.read[name], state.written[name]];
@@ -164,7 +238,8 @@ function drawCounters(run, state, most, x, y, width, stripes) {
       box(x + 40, top + 3, read * scale, 10, "seen edge"),
       box(x + 40 + read * scale, top + 3, written * scale, 10, "edge", { fill: `url(#${stripes})` }),
       label(first, top + 13, whole(read), "number small", { ...end, "data-k": `read ${name}` }),
-      label(second, top + 13, whole(written), "number small", { ...end, "data-k": `written ${name}` }));
+      label(second, top + 13, whole(written), "number small", { ...end, "data-k": `written ${name}` }),
+    );
   });
   return group(head, ...rows);
 }
@@ -172,9 +247,15 @@ function drawCounters(run, state, most, x, y, width, stripes) {
 function drawTotal(state, end, most, x, y, width) {
   const scale = (width - 2) / most;
   return group(
-    label(x, y, [part("total "), part(whole(state.total), "total", "strong"), part(` of ${whole(end)} bytes`)], "number small"),
+    label(
+      x,
+      y,
+      [part("total "), part(whole(state.total), "total", "strong"), part(` of ${whole(end)} bytes`)],
+      "number small",
+    ),
     box(x, y + 7, state.total * scale, 14, "true"),
-    box(x, y + 7, end * scale, 14, "outline", { "stroke-width": 1.5 }));
+    box(x, y + 7, end * scale, 14, "outline", { "stroke-width": 1.5 }),
+  );
 }
 
 // ---- One run --------------------------------------------------------------------------------
@@ -193,15 +274,21 @@ function drawScene({ run, trace, k, scales, ids, flying }, x, y, width, wide) {
   const chipTop = y + 40 + HBM_HEIGHT + BUS;
   const chip = placeOnChip(run, state, x, chipTop, room);
   const paths = journeys(places, chip, state);
-  const [cx, cy, cw] = wide ? [x + room + 36, y + 30, width - room - 36] : [x, chipTop + CHIP_ROW + 84, width];
+  const [cx, cy, cw] = wide
+    ? [x + room + 36, y + 30, width - room - 36]
+    : [x, chipTop + CHIP_ROW + 84, width];
   return [
-    label(x, y + 12, [part(run.name ? `${run.name} · HBM` : "HBM", null, "strong"), part(finished ? " · finished" : "")]),
+    label(x, y + 12, [
+      part(run.name ? `${run.name} · HBM` : "HBM", null, "strong"),
+      part(finished ? " · finished" : ""),
+    ]),
     drawHbm(places, state, ids.stripes),
     drawChip(run, state, chip, x, chipTop, room, ids.stripes),
     ...paths.map((path) => drawArrow(path, ids.arrow, paths.length === 1, x + room)),
     drawCounters(run, state, scales.array, cx, cy, cw, ids.stripes),
     drawTotal(state, trace.at(-1).total, scales.total, cx, cy + scales.rows * ROW + 32, cw),
-    ...(flying ? paths.map((path, i) => fly(path, 60 * Math.min(i, 6))) : [])];
+    ...(flying ? paths.map((path, i) => fly(path, 60 * Math.min(i, 6))) : []),
+  ];
 }
 
 // ---- In words -------------------------------------------------------------------------------
@@ -210,7 +297,7 @@ function transferWords(run, state) {
   const [first] = state.transfers;
   const verb = first.kind === "load" ? "read from" : "written to";
   const others = state.transfers.length - 1;
-  const more = others > 0 ? ` and ${others} more transfers` : "";
+  const more = others > 0 ? `, and ${others} more transfers` : "";
   return `${tileName(first, arrayOf(run, first.array))} is ${verb} HBM, ${whole(first.nbytes)} bytes${more}`;
 }
 
@@ -230,7 +317,8 @@ function comparison(scenes) {
 function asides(scenes, together) {
   const words = [];
   if (scenes.length > 1) words.push("A step is the same number of transfers in both.", comparison(scenes));
-  if (together > 1) words.push(`The run is long: each step shows ${together} transfers together; no byte is left out.`);
+  if (together > 1)
+    words.push(`The run is long: each step shows ${together} transfers together; no byte is left out.`);
   return words.join(" ");
 }
 
@@ -243,10 +331,23 @@ function render({ model, el }) {
   function scenes(k, flying) {
     const [runs, traces] = [model.get("runs"), [model.get("trace"), model.get("beside")]];
     const ends = runs.map((_, i) => traces[i].at(-1));
-    const moved = ends.flatMap((end) => Object.keys(end.read).map((name) => end.read[name] + end.written[name]));
+    const moved = ends.flatMap((end) =>
+      Object.keys(end.read).map((name) => end.read[name] + end.written[name]),
+    );
     const rows = Math.max(...runs.map((run) => run.arrays.length));
-    const scales = { rows, array: Math.max(...moved, 1), total: Math.max(...ends.map((end) => end.total), 1) };
-    return runs.map((run, i) => ({ run, trace: traces[i], k, scales, ids, flying: flying && k < traces[i].length }));
+    const scales = {
+      rows,
+      array: Math.max(...moved, 1),
+      total: Math.max(...ends.map((end) => end.total), 1),
+    };
+    return runs.map((run, i) => ({
+      run,
+      trace: traces[i],
+      k,
+      scales,
+      ids,
+      flying: flying && k < traces[i].length,
+    }));
   }
 
   function draw(k, { width, from }) {
@@ -256,7 +357,9 @@ function render({ model, el }) {
     const wide = !two && width >= 860;
     const room = abreast ? (width - 40) / 2 : width;
     const tall = Math.max(...shown.map(({ run }) => sceneHeight(run, wide)));
-    const marks = shown.map((scene, i) => drawScene(scene, abreast ? i * (room + 40) : 0, abreast ? 0 : i * (tall + 20), room, wide));
+    const marks = shown.map((scene, i) =>
+      drawScene(scene, abreast ? i * (room + 40) : 0, abreast ? 0 : i * (tall + 20), room, wide),
+    );
     return {
       height: two && !abreast ? 2 * tall + 20 : tall,
       marks: [svg("defs", {}, hatch(ids.stripes, "rescaled"), arrowHead(ids.arrow)), ...marks.flat()],

@@ -37,6 +37,9 @@ def browser(chromium_path):
         running.close()
 
 
+MARGINS = 32  # left and right of the widget on its page, pixels
+
+
 @dataclass
 class Shown:
     """A widget on a page, and everything that the page complained about or asked for."""
@@ -68,6 +71,15 @@ class Shown:
     def go(self, k: int) -> None:
         self.page.evaluate("(k) => model.set('step', k)", k)
 
+    def resize(self, width: int) -> None:
+        """Make the page so wide that the widget has `width` pixels, and wait for its redrawing."""
+        self.page.set_viewport_size({"width": width + MARGINS, "height": 1000})
+        self.page.wait_for_function("(w) => innerWidth === w", arg=width + MARGINS)
+        frames = (
+            "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+        self.page.evaluate(frames)
+
     def press(self, *keys: str) -> None:
         for key in keys:
             self.box.press(key)
@@ -83,7 +95,7 @@ def show(browser):
 
     def open_page(widget, width=1100, scheme="light", motion="reduce") -> Shown:
         page = browser.new_page(
-            viewport={"width": width + 32, "height": 1000},
+            viewport={"width": width + MARGINS, "height": 1000},
             color_scheme=scheme,
             reduced_motion=motion,
         )

@@ -9,13 +9,22 @@ function collisions() {
       return { words: node.textContent, left, right, top: top + 2, bottom: bottom - 2 };
     })
     .filter(({ words }) => words.trim());
-  const outside = texts.filter((text) =>
-    text.left < picture.left - 1 || text.right > picture.right + 1 ||
-    text.top < picture.top - 2 || text.bottom > picture.bottom + 2);
+  const outside = texts.filter(
+    (text) =>
+      text.left < picture.left - 1 ||
+      text.right > picture.right + 1 ||
+      text.top < picture.top - 2 ||
+      text.bottom > picture.bottom + 2,
+  );
   const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   return [
     ...outside.map(({ words }) => `outside: ${words}`),
-    ...texts.flatMap((a, i) => texts.slice(i + 1).filter((b) => meet(a, b)).map((b) => `${a.words} / ${b.words}`)),
+    ...texts.flatMap((a, i) =>
+      texts
+        .slice(i + 1)
+        .filter((b) => meet(a, b))
+        .map((b) => `${a.words} / ${b.words}`),
+    ),
   ];
 }
 
@@ -29,7 +38,9 @@ function parse(colour) {
 }
 
 function luminance(rgb) {
-  const [r, g, b] = rgb.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = rgb
+    .map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
@@ -55,7 +66,9 @@ function worstContrast() {
     const { left, right, top, bottom } = node.getBoundingClientRect();
     const middle = new DOMPoint((left + right) / 2, (top + bottom) / 2);
     const ground = painted
-      .filter((shape) => shape.node.isPointInFill(middle.matrixTransform(shape.node.getScreenCTM().inverse())))
+      .filter((shape) =>
+        shape.node.isPointInFill(middle.matrixTransform(shape.node.getScreenCTM().inverse())),
+      )
       .reduce((colour, shape) => over(shape.rgb, shape.alpha, colour), paper);
     const ink = parse(fill);
     const ratio = contrast(over(ink.rgb, ink.alpha * Number(fillOpacity), ground), ground);

@@ -143,8 +143,7 @@ def at_each_step(shown, picture, check: str) -> list:
 def test_no_text_covers_another_and_nothing_sticks_out(show, picture):
     shown = show(picture)
     for width in WIDTHS:
-        shown.page.set_viewport_size({"width": width + 32, "height": 1000})
-        shown.page.wait_for_function(f"() => document.querySelector('svg').clientWidth <= {width}")
+        shown.resize(width)
         found = at_each_step(shown, picture, "() => [...collisions(), fits()]")
         assert (width, found) == (width, [[k, [True]] for k, _ in found])
 
