@@ -367,31 +367,32 @@ function numbersTable(state, local, names) {
 
 // ---- The widget -----------------------------------------------------------------------------
 
+// The arithmetic beside the two charts, or above them; the charts abreast wherever their numbers fit.
+function layout(width, columns) {
+  const ledger = Math.round(width * 0.45);
+  const right = ledger + 28;
+  const abreast = (room) => ((room - 24) / 2 - GUTTER) / columns >= NUMBER_WIDTH;
+  const wide = width >= 860 && (abreast(width - right) || !abreast(width));
+  const room = wide ? width - right : width;
+  return { wide, ledger: wide ? ledger : width, right: wide ? right : 0, room, beside: abreast(room) };
+}
+
 function render({ model, el }) {
   const scores = () => fromWire(model.get("scores"));
   const stripes = uniqueId();
   const details = html("details", {}, html("summary", {}, "Numbers as a table"));
-
-  function layout(width) {
-    const wide = width >= 860;
-    const ledger = wide ? Math.round(width * 0.45) : width;
-    const right = wide ? ledger + 28 : 0;
-    return { wide, ledger, right, room: width - right };
-  }
 
   function draw(k, { width, from }) {
     const [tiles, trace, local] = [scores(), fromWire(model.get("trace")), model.get("local")];
     const state = trace[k];
     const moving = state.phase === "rescale" && from === k - 1;
     const names = model.get("values").length ? "col" : "key";
-    const { wide, ledger, right, room } = layout(width);
+    const { wide, ledger, right, room, beside } = layout(width, state.O.length);
     const strip = drawTiles(tiles, state, width);
     const sums = drawLedger(state, tiles[state.tile], local, strip.height + 14, ledger);
     const sumTop = strip.height + sums.height + 26;
     const top = wide ? strip.height + 26 : sumTop + 60;
-    const half = (room - 24) / 2;
-    const beside = (half - GUTTER) / state.O.length >= NUMBER_WIDTH;
-    const chart = beside ? half : room;
+    const chart = beside ? (room - 24) / 2 : room;
     const second = beside ? [right + chart + 24, top] : [right, top + 210];
     details.replaceChildren(details.firstChild, numbersTable(state, local, names));
     return {
