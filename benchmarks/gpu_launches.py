@@ -61,10 +61,10 @@ def _on_device(value):
     """Arrays as bytes in GPU memory; scalars and structs (by value) as they are."""
     import cupy
 
+    if isinstance(value, np.void):
+        return np.asarray(value).reshape(1).view(f"V{value.dtype.itemsize}")
     if not isinstance(value, np.ndarray):
         return value
-    if value.dtype.names:
-        return value.view(f"V{value.dtype.itemsize}")
     return cupy.asarray(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
 
 

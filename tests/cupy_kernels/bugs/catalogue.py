@@ -438,7 +438,7 @@ OUT_OF_BOUNDS = {
         says=("local",),
     ),
     "a null pointer": Bug(
-        **_planted("null_pointer", 32, {**_in_out(32, dtype=np.float32), "use_a": np.int32(0)}),
+        **_planted("null_pointer", 32, {"a": None, "out": np.zeros(32, np.float32)}),
         kind="out of bounds",
         threads=(0,),
         others=31,
@@ -491,8 +491,8 @@ DATA = {
     "a float2 at an odd word of shared memory": Bug(
         **_planted(
             "misaligned_shared",
-            33,
-            {"a": np.zeros(33, np.float32), "out": np.zeros((33, 2), np.float32)},
+            32,
+            {"a": np.zeros(32, np.float32), "out": np.zeros((32, 2), np.float32)},
         ),
         kind="misaligned",
         array="tile",
@@ -574,7 +574,7 @@ WAITING = {
     ),
     "a named barrier for part of a warp": Bug(
         **_planted("named_barrier_count", 128, {"out": np.zeros(128, np.int32)}),
-        kind="named barrier",
+        kind="barrier",
         says=("100", "32"),
     ),
     "a trap": Bug(

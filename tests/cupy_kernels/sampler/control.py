@@ -145,7 +145,7 @@ LAUNCH = np.dtype(
 @sample(grid=2)
 def struct_by_value(rng):
     a = rng.integers(-99, 99, N).astype(np.float32)
-    launch = np.array([(0.25, -7, 1e-3, [1, 0, 0, 200], 50)], LAUNCH)
+    launch = np.array((0.25, -7, 1e-3, [1, 0, 0, 200], 50), LAUNCH)[()]
     x = (a * np.float32(0.25)).astype(np.float64) + 1e-3
     x += np.where(np.array([1, 0, 0, 1])[np.arange(N) % 4], -7, 0)
     expected = np.where(np.arange(N) < 50, x, -1.0)

@@ -51,20 +51,20 @@ def _a_fragments(A, elements, registers=4):
     k = np.arange(registers)[:, None]
     rows = GROUP[:, None, None] + 8 * (k & 1)
     columns = elements * CORNER[:, None, None] + 4 * elements * (k >> 1) + np.arange(elements)
-    return A[:, rows, columns]
+    return np.ascontiguousarray(A[:, rows, columns])
 
 
 def _b_fragments(B, elements, registers=2):
     """(products, K, 8) to (products, 32 lanes, registers, elements)."""
     k = np.arange(registers)[:, None]
     rows = elements * CORNER[:, None, None] + 4 * elements * k + np.arange(elements)
-    return B[:, rows, GROUP[:, None, None]]
+    return np.ascontiguousarray(B[:, rows, GROUP[:, None, None]])
 
 
 def _c_fragments(C):
     """(products, 16, 8) to (products, 32 lanes, 4)."""
     k = np.arange(4)
-    return C[:, GROUP[:, None] + 8 * (k >> 1), 2 * CORNER[:, None] + (k & 1)]
+    return np.ascontiguousarray(C[:, GROUP[:, None] + 8 * (k >> 1), 2 * CORNER[:, None] + (k & 1)])
 
 
 def _factors(rng, K, limit):
@@ -80,7 +80,7 @@ def _factors(rng, K, limit):
 
 def _codes(values, target):
     table = np.arange(values.min(), values.max() + 1)
-    return converted(table, target)[values - values.min()]
+    return np.ascontiguousarray(converted(table, target)[values - values.min()])
 
 
 def _float_product(rng, K, limit, target, a_registers=4, b_registers=2):

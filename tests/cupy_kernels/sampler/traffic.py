@@ -188,5 +188,5 @@ def shared_strides(rng):
     a = rng.integers(-999, 999, 33 * 32).astype(np.int32)
     t = np.arange(32)
     columns = [a[k * t] for k in (1, 2, 8, 32, 33)] + [a[t // 4]]
-    columns += [a[6 * t], a[6 * t + 1], *(a[8 * t + k] for k in range(4))]
+    columns += [a[6 * t], a[6 * t + 1], *(a[8 * t + 4 + k] for k in range(4))]
     return {"a": a, "out": np.zeros((32, 12), np.int32)}, {"out": np.stack(columns, 1)}

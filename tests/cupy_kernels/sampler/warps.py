@@ -40,7 +40,8 @@ def shuffles(rng):
 def shuffle_predicate(rng):
     a = rng.integers(-999, 999, (2, 32)).astype(np.int32)
     moved, inside = _shuffled(a, "up", 4)
-    ring = np.where(LANE < 12, a[:, (LANE + 1) % 12 * (LANE < 12)], -1)
+    source = (np.arange(64).reshape(2, 32) + 1) % 12
+    ring = np.where(LANE < 12, np.take_along_axis(a, source, 1), -1)
     expected = np.stack([moved, inside, ring], -1)
     return {"a": a, "out": np.zeros((2, 32, 3), np.int32)}, {"out": expected}
 

@@ -54,17 +54,20 @@ extern "C" __global__ void flash1(const float* Q, const float* K, const float* V
             __syncwarp();
 
             float kept = __expf(m_old - m_new) * l_old, l_new = kept + l_tile;
-            for (int x = quarter * 4; x < d; x += 16) {
-                float4* o = reinterpret_cast<float4*>(O + (size_t)(i + row) * d + x);
-                float4 acc = inside && !first ? *o : make_float4(0, 0, 0, 0);
-                acc.x *= kept, acc.y *= kept, acc.z *= kept, acc.w *= kept;
-                for (int key = 0; key < B; ++key) {
-                    float p = sP[row][key];
-                    float4 v = *reinterpret_cast<const float4*>(&sV[key][x]);
-                    acc.x += p * v.x, acc.y += p * v.y, acc.z += p * v.z, acc.w += p * v.w;
+            float4 o[4] = {};
+            for (int key = 0; key < B; ++key) {
+                float p = sP[row][key];
+                for (int x = 0; x < 4; ++x) {
+                    float4 v = *reinterpret_cast<const float4*>(&sV[key][quarter * 4 + 16 * x]);
+                    o[x].x += p * v.x, o[x].y += p * v.y, o[x].z += p * v.z, o[x].w += p * v.w;
                 }
-                acc.x /= l_new, acc.y /= l_new, acc.z /= l_new, acc.w /= l_new;
-                if (inside) *o = acc;
+            }
+            float4* out = reinterpret_cast<float4*>(O + (size_t)(i + row) * d) + quarter;
+            for (int x = 0; x < 4 && inside; ++x) {
+                float4 old = first ? make_float4(0, 0, 0, 0) : out[4 * x];
+                old.x = (old.x * kept + o[x].x) / l_new, old.y = (old.y * kept + o[x].y) / l_new;
+                old.z = (old.z * kept + o[x].z) / l_new, old.w = (old.w * kept + o[x].w) / l_new;
+                out[4 * x] = old;
             }
             __syncwarp();
             if (inside && quarter == 0) l[i + row] = l_new, m[i + row] = m_new;

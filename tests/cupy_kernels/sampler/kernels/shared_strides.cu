@@ -12,6 +12,6 @@ extern "C" __global__ void shared_strides(const int* a, int* out) {
     o[4] = tile[33 * t];
     o[5] = tile[t / 4];
     int2 p = reinterpret_cast<int2*>(tile)[t * 3];
-    int4 q = reinterpret_cast<int4*>(tile)[t * 2];
+    int4 q = reinterpret_cast<int4*>(tile)[t * 2 + 1];
     o[6] = p.x, o[7] = p.y, o[8] = q.x, o[9] = q.y, o[10] = q.z, o[11] = q.w;
 }
