@@ -73,6 +73,10 @@ for gpu in DEVICES.values():
 # its *intensity*. Left of the ridge the slanted roof is the limit: the kernel is **memory-bound**.
 #
 # Step through five kernels and change the GPU. One of them is a surprise.
+#
+# ![Kernels under the roofline of a GPU](../lessons/images/roofline.png)
+#
+# This picture stands still. Below it is alive.
 
 # %% tags=["widget"]
 N, d = 4096, 64

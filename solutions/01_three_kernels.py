@@ -53,6 +53,10 @@ for d in (64, 128):
 # ## The picture
 # Sixteen queries and keys, d = 4, tiles of four rows, on a chip with 1 KB. Step through the run and
 # watch the counters of S and P.
+#
+# ![The three kernels half-way, beside FlashAttention-2](../lessons/images/traffic_beside.png)
+#
+# This picture stands still, and has a run of lesson 05 below ours. The live one follows.
 
 
 # %% tags=["widget"]

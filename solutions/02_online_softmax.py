@@ -38,6 +38,10 @@ doctor()
 # ## The picture
 # One row, four scores, two tiles: [1, 3] and then [2, 5]. Step through it. The moment to watch is
 # *rescale*: a larger maximum turns up, and everything added so far is wrong by the same factor.
+#
+# ![The second tile has been added: l = 1.2034](../lessons/images/tile_rescaling_added.png)
+#
+# This picture stands still, at the moment when the second tile has joined. Step there yourself.
 
 # %% tags=["widget"]
 TileRescaling([[1, 3], [2, 5]])
