@@ -51,7 +51,7 @@ def _mutant(text, number):
     return next(mutated for n, _, mutated in mutants(text) if n == number)
 
 
-@pytest.mark.parametrize(("kernel", "number"), _all())
+@pytest.mark.parametrize(("kernel", "number"), list(_all()))
 def test_removal_is_noticed(kernel, number):
     started = LAUNCHES[kernel]()
     try:
@@ -69,7 +69,7 @@ def test_removal_is_noticed(kernel, number):
 REDUNDANT_IN_THE_SAMPLER = {}
 
 
-@pytest.mark.parametrize(("name", "number"), _all_of_the_sampler())
+@pytest.mark.parametrize(("name", "number"), list(_all_of_the_sampler()))
 def test_removal_in_the_sampler_is_noticed(name, number):
     case = SAMPLER[name]
     arguments, expected = case.arguments()
