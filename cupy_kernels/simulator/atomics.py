@@ -6,6 +6,7 @@ import numpy as np
 
 from .address_space import SHARED_BASE
 from .addresses import Mask, Pattern
+from .formats import maximum, minimum
 from .generic_memory import windows
 from .global_memory import GlobalSite, element_index
 from .instructions.floating import half_binary
@@ -26,7 +27,7 @@ _WHOLE = {
 def combine(operation: str, kind: str, old, value, other):
     """The new contents of a cell."""
     if kind in ("f16", "bf16", "f16x2", "bf16x2") and operation in ("add", "min", "max"):
-        function = {"add": np.add, "min": np.fmin, "max": np.fmax}[operation]
+        function = {"add": np.add, "min": minimum, "max": maximum}[operation]
         return half_binary(function, old, value, kind)
     if operation in _WHOLE:
         return _WHOLE[operation](old, value)

@@ -21,6 +21,7 @@ from .cfg import Block, Cfg, live_in
 from .faults import PtxError
 from .instructions import TABLE, check_known, destinations, dtype_of, immediate
 from .instructions.memory import can_join_group
+from .instructions.table import CARRY
 from .ptx import TYPE_BYTES, Address, Imm, Instruction, Reg, Special, Symbol, Vector
 
 _ADDRESSING = {"ld", "st", "atom", "red", "ldu", "cp", "ldmatrix", "stmatrix", "prefetch"}
@@ -51,6 +52,7 @@ class Code:
             for i in block.instructions:
                 check_known(i)
         self.widths = {r: TYPE_BYTES[t] for r, t in kernel.registers.items()}
+        self.widths[CARRY.name] = 1
         self.family = self._address_family()
         self.canonical = self._canonical_dtypes()
         self.live = live_in(cfg.blocks, reads_writes)
@@ -101,11 +103,13 @@ class Code:
         votes: dict[str, Counter] = {}
         for i in (i for block in self.cfg.blocks for i in block.instructions):
             for r in destinations(i):
+                if r is CARRY:
+                    continue
                 dtype = next((dtype_of(m, i) for m in i.modifiers if m in TYPE_BYTES), "u4")
                 if i.root != "cvt" and np.dtype(dtype).itemsize == self.widths[r.name]:
                     weight = 1 if i.root == "mov" or i.type.startswith("b") else 10
                     votes.setdefault(r.name, Counter())[dtype] += weight
-        canonical = {r: dtype_of(t, None) for r, t in self.kernel.registers.items()}
+        canonical = {CARRY.name: "?"} | {r: dtype_of(t, None) for r, t in self.kernel.registers.items()}
         for r, count in votes.items():
             if canonical[r] != "?":
                 canonical[r] = count.most_common(1)[0][0]
@@ -118,13 +122,15 @@ def is_family_step(i: Instruction) -> bool:
         return False
     if any(isinstance(o, (Vector, Special)) for o in i.operands):
         return False
+    if "cc" in i.modifiers:
+        return False
     return set(i.modifiers) <= _INTEGER_TYPES | {"to", "global", "const", "param"}
 
 
 def reads_writes(i: Instruction) -> tuple[set[str], set[str]]:
     """Register names read, and those fully written (a guarded write keeps the old value)."""
     written = {r.name for r in destinations(i)}
-    reads: set[str] = set()
+    reads: set[str] = {CARRY.name} if i.root in ("addc", "subc", "madc") else set()
     for operand in i.operands[TABLE[i.root].dests :]:
         reads |= {r.name for r in _registers(operand)}
     for operand in i.operands[: TABLE[i.root].dests]:
@@ -158,6 +164,7 @@ class Emitter:
         self.doubled: set[str] = set()
         self.temporaries = 0
         self.instruction: Instruction | None = None
+        self._lanes: str | None = None
         self.groups: dict[int, str] = {}  # first member -> variable with all values
         self._groups = self._find_groups()
 
@@ -196,7 +203,7 @@ class Emitter:
         self.result = "None"
         for block in self.chain:
             for i in block.instructions:
-                self.instruction = i
+                self.instruction, self._lanes = i, None
                 TABLE[i.root].emit(self, i)
         self._store_live_registers()
         start = [f"def {name}({args}):"] + (["    Ma = M.array"] if self.masked else [])
@@ -244,11 +251,16 @@ class Emitter:
         return f"~{predicate}" if i.guard_negated else predicate
 
     def lanes(self) -> str | None:
-        """Bool array of the lanes that execute the present instruction; None = all."""
-        guard = self.guard(self.instruction)
-        if guard is None:
+        """Bool array of the lanes that execute the present instruction; None = all.
+
+        Evaluated once, since the instruction may write its own guard.
+        """
+        if self.instruction.guard is None:
             return "Ma" if self.masked else None
-        return f"(Ma & {guard})" if self.masked else f"({guard})"
+        if self._lanes is None:
+            guard = self.guard(self.instruction)
+            self._lanes = self.temporary(f"Ma & {guard}" if self.masked else guard)
+        return self._lanes
 
     def mask(self) -> str:
         """The same as a ``Mask`` object or ``None``, for memory sites."""

@@ -30,30 +30,54 @@ def flush(x):
 
 
 def saturate(x):
-    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
-    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1)).astype(x.dtype)
+    """``.sat``: clamp to [0, 1]; NaN and -0 become +0."""
+    return np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))
 
 
-def round_directed(total, error, mode: str):
-    """Round ``total + error`` (float64 and what its own rounding lost) to float32.
+def minimum(a, b):
+    """The smaller of two floats; the other one for a NaN; -0 is below +0."""
+    result = np.fmin(a, b)
+    if np.count_nonzero(result) < result.size:
+        zeros = (a == 0) & (b == 0)
+        result = np.where(zeros & np.signbit(a), a, np.where(zeros, b, result))
+    return result
+
+
+def maximum(a, b):
+    """The larger of two floats; the other one for a NaN; +0 is above -0."""
+    result = np.fmax(a, b)
+    if np.count_nonzero(result) < result.size:
+        zeros = (a == 0) & (b == 0)
+        result = np.where(zeros & np.signbit(a), b, np.where(zeros, a, result))
+    return result
+
+
+def step_toward(near, above, below, mode: str):
+    """``near`` corrected for a directed mode; ``above``: it exceeds the true value, ``below``."""
+    kind = near.dtype.type
+    down, up = np.nextafter(near, kind(-np.inf)), np.nextafter(near, kind(np.inf))
+    if mode == "rz":
+        negative = np.signbit(near)
+        above, below = above & ~negative, below & negative
+    elif mode == "rm":
+        below = np.zeros_like(below)
+    else:
+        above = np.zeros_like(above)
+    return np.where(above, down, np.where(below, up, near))
+
+
+def round_directed(total, error, mode: str, target=F32):
+    """Round ``total + error`` (float64 and what its own rounding lost) to a narrower float.
 
     ``mode`` is rn, rz, rm (down) or rp (up).
     """
-    near = total.astype(F32)
+    near = total.astype(target)
     if mode == "rn":
         return near
-    excess = near.astype(F64) - total
+    excess = np.where(np.isinf(near) & np.isinf(total), 0, near.astype(F64) - total)
     above = (excess > 0) | ((excess == 0) & (error < 0))
     below = (excess < 0) | ((excess == 0) & (error > 0))
-    if mode == "rz":
-        above, below = above & (total > 0), below & (total < 0)
-    down = np.nextafter(near, F32(-np.inf))
-    up = np.nextafter(near, F32(np.inf))
-    if mode == "rm":
-        return np.where(above, down, near)
-    if mode == "rp":
-        return np.where(below, up, near)
-    return np.where(above, down, np.where(below, up, near))
+    return step_toward(near, above, below, mode)
 
 
 def add_directed(a, b, mode: str):
@@ -62,7 +86,11 @@ def add_directed(a, b, mode: str):
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)
-    return round_directed(total, error, mode)
+    result = round_directed(total, np.where(np.isfinite(total), error, 0), mode)
+    if mode == "rm":  # an exact cancellation is -0 when rounding down
+        cancelled = (total == 0) & ~((a == 0) & (b == 0) & ~np.signbit(a) & ~np.signbit(b))
+        result = np.where(cancelled, F32(-0.0), result)
+    return result
 
 
 def mul_directed(a, b, mode: str):
@@ -74,6 +102,21 @@ def mul_directed(a, b, mode: str):
 def fma_directed(a, b, c, mode: str):
     """float32 ``a·b + c`` under a rounding mode."""
     return add_directed(np.multiply(a, b, dtype=F64), c, mode)
+
+
+def div_directed(a, b, mode: str):
+    """float32 quotient under a rounding mode: the sign of the remainder decides."""
+    near = a / b
+    rest = a.astype(F64) - np.multiply(near, b, dtype=F64)
+    rest = np.where(np.isfinite(near) & np.isfinite(b), rest, 0) * np.where(np.signbit(b), -1, 1)
+    return step_toward(near, rest < 0, rest > 0, mode)
+
+
+def sqrt_directed(a, mode: str):
+    """float32 square root under a rounding mode."""
+    near = np.sqrt(a)
+    rest = np.where(np.isfinite(near), a.astype(F64) - np.multiply(near, near, dtype=F64), 0)
+    return step_toward(near, rest < 0, rest > 0, mode)
 
 
 def to_odd32(x):
@@ -92,13 +135,15 @@ def half_bits(x):
 
 
 def bfloat_bits(x, mode: str = "rn"):
-    """float32 to bfloat16 as uint16 bits, nearest even or toward zero (rz)."""
+    """A float array to bfloat16 as uint16 bits under a rounding mode."""
     x = np.ascontiguousarray(to_odd32(x) if x.dtype == F64 else x)
     bits = x.view(U32)
-    if mode == "rz":
-        rounded = bits >> U32(16)
-    else:
+    if mode == "rn":
         rounded = (bits + U32(0x7FFF) + ((bits >> U32(16)) & U32(1))) >> U32(16)
+    else:
+        away = {"rz": 0, "rp": ~np.signbit(x), "rm": np.signbit(x)}[mode]
+        rest = (bits & U32(0xFFFF)) != 0
+        rounded = (bits >> U32(16)) + (rest & away & np.isfinite(x)).astype(U32)
     return np.where(np.isnan(x), U32(0x7FFF), rounded).astype(U16)
 
 
@@ -113,12 +158,10 @@ def float_from_bfloat(bits):
 
 
 def half_bits_from(x, mode: str):
-    """float32 to float16 bits, nearest (rn) or toward zero (rz)."""
-    near = x.astype(F16)
-    if mode == "rz":
-        too_big = np.abs(near.astype(F64)) > np.abs(x.astype(F64))
-        near = np.where(too_big & np.isfinite(x), np.nextafter(near, F16(0)), near)
-    return near.view(U16)
+    """float32 or float64 to float16 bits under a rounding mode; NaN is 0x7FFF."""
+    wide = x.astype(F64)
+    rounded = round_directed(wide, np.zeros_like(wide), mode, F16).view(U16)
+    return np.where(np.isnan(x), U16(0x7FFF), rounded)
 
 
 def tf32_round(x, mode: str = "rna"):

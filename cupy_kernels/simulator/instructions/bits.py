@@ -212,8 +212,27 @@ def permute_bytes(a, b, selector):
     return result.astype(np.uint32)
 
 
-@opcode("prmt", "b32")
+# The six named modes: which byte of b:a each result byte is, by the two low bits of c.
+PERMUTATIONS = {
+    "f4e": ((0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (3, 4, 5, 6)),
+    "b4e": ((0, 7, 6, 5), (1, 0, 7, 6), (2, 1, 0, 7), (3, 2, 1, 0)),
+    "rc8": tuple((n,) * 4 for n in range(4)),
+    "ecl": ((0, 1, 2, 3), (1, 1, 2, 3), (2, 2, 2, 3), (3, 3, 3, 3)),
+    "ecr": ((0, 0, 0, 0), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 2, 3)),
+    "rc16": ((0, 1, 0, 1), (2, 3, 2, 3), (0, 1, 0, 1), (2, 3, 2, 3)),
+}
+
+
+def named_selector(mode: str, c):
+    """The nibbles that a named prmt mode stands for."""
+    table = [sum(byte << 4 * n for n, byte in enumerate(row)) for row in PERMUTATIONS[mode]]
+    return np.array(table, np.uint32)[c & np.uint32(3)]
+
+
+@opcode("prmt", f"b32 {' '.join(PERMUTATIONS)}")
 def prmt(g, i: Instruction) -> None:
     """Byte permutation."""
-    a, b, c = (g.source(i, n) for n in (1, 2, 3))
+    a, b, c = (g.source(i, n, "b32") for n in (1, 2, 3))
+    if i.type in PERMUTATIONS:
+        c = f"bits.named_selector({i.type!r}, {c})"
     g.write(i.operands[0], "u4", f"bits.permute_bytes({a}, {b}, {c})")

@@ -58,6 +58,8 @@ def setp(g, i: Instruction) -> None:
         sign = {"and": "&", "or": "|", "xor": "^"}[combine]
         other = g.predicate(i, 3)
         outcomes = [f"({outcome}) {sign} {other}" for outcome in outcomes]
+    if len(dests) > 1:
+        outcomes = [g.temporary(outcome) for outcome in outcomes]
     for dest, outcome in zip(dests, outcomes, strict=False):
         g.write(dest, "?", outcome)
 

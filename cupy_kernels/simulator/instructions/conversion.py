@@ -27,8 +27,6 @@ def decode(bits, kind: str):
 def encode(x, kind: str, mode: str):
     """A NumPy float array to register contents of a float type."""
     if kind == "f16":
-        if mode not in ("rn", "rz"):
-            raise PtxError(f"cvt.{mode}.f16 is not simulated")
         return fmt.half_bits_from(x, mode)
     if kind == "bf16":
         return fmt.bfloat_bits(x, mode)

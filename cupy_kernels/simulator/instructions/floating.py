@@ -122,24 +122,25 @@ def fma64(a, b, c):
     error = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
     total = product + c
     part = total - product
-    lost = (product - (total - part)) + (c - part)
-    result = total + (lost + error)
-    return np.where(np.isfinite(result), result, total)
+    lost = (product - (total - part)) + (c - part) + error
+    return np.where(np.isfinite(total) & np.isfinite(lost) & (lost != 0), total + lost, total)
 
 
 def divide(g, i: Instruction) -> None:
     """div of f32 or f64."""
     mode = rounding(i)
-    if mode != "rn":
-        raise PtxError(f"PTX line {i.ptx_line}: rounding .{mode} of div is not simulated: {i.text}")
-    g.write_typed(i, flushed(i, "({} / {})"), 1, 2)
+    if mode == "rn":
+        g.write_typed(i, flushed(i, "({} / {})"), 1, 2)
+        return
+    _only_single(i)
+    g.write_typed(i, flushed(i, f"fmt.div_directed({{}}, {{}}, {mode!r})"), 1, 2)
 
 
 def extremum(g, i: Instruction) -> None:
     """min or max of a floating type."""
     if "xorsign" in i.modifiers:
         raise PtxError(f"PTX line {i.ptx_line}: .xorsign is not simulated: {i.text}")
-    function = f"np.{i.root}imum" if "NaN" in i.modifiers else f"np.f{i.root}"
+    function = f"{'np' if 'NaN' in i.modifiers else 'fmt'}.{i.root}imum"
     if i.type in _HALVES:
         a, b = g.source(i, 1), g.source(i, 2)
         call = f"floating.half_binary({function}, {a}, {b}, {i.type!r})"
@@ -153,8 +154,11 @@ def _unary(root: str, expression: str, modifiers: str):
     def emit(g, i: Instruction) -> None:
         mode = rounding(i)
         if mode != "rn":
-            raise PtxError(f"PTX line {i.ptx_line}: .{mode} of {i.root} is not simulated: {i.text}")
-        if i.type in _HALVES:
+            _only_single(i)
+            first = "f4(1), " if root == "rcp" else ""
+            call = f"fmt.{'div' if root == 'rcp' else 'sqrt'}_directed({first}{{}}, {mode!r})"
+            g.write_typed(i, flushed(i, call), 1)
+        elif i.type in _HALVES:
             call = f"floating.half_unary({expression}, {g.source(i, 1)}, {i.type!r})"
             g.write(i.operands[0], g.dtype(i), call)
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..faults import PtxError
-from ..ptx import Instruction, Reg
+from ..ptx import Imm, Instruction
 from . import floating
-from .table import HALVES, INTEGERS, opcode
+from .table import CARRY, HALVES, INTEGERS, opcode
 
 FLOATS = f"f32 f64 {HALVES} rn rz rm rp ftz sat"
 _WIDE = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
@@ -58,10 +58,13 @@ def add_saturating(a, b, sign: int):
     return np.clip(total, -(2**31), 2**31 - 1).astype(np.int32)
 
 
-@opcode("add", f"{INTEGERS} {FLOATS} u16x2 s16x2")
+@opcode("add", f"cc {INTEGERS} {FLOATS} u16x2 s16x2")
 def add(g, i: Instruction) -> None:
     """d = a + b; on addresses the sum stays symbolic."""
-    if g.in_family(i):
+    if "cc" in i.modifiers:
+        a, b = (g.source(i, n, i.type.replace("s", "u")) for n in (1, 2))
+        with_carry(g, i, a, b, False, False)
+    elif g.in_family(i):
         a, b = (g.pair_of(o) for o in i.operands[1:])
         g.write_pair(i.operands[0], f"book.add({a}, {b})")
     elif not is_integer(i):
@@ -75,10 +78,13 @@ def add(g, i: Instruction) -> None:
         g.write_typed(i, "{} + {}", 1, 2)
 
 
-@opcode("sub", f"{INTEGERS} {FLOATS}")
+@opcode("sub", f"cc {INTEGERS} {FLOATS}")
 def sub(g, i: Instruction) -> None:
     """d = a - b."""
-    if g.in_family(i):
+    if "cc" in i.modifiers:
+        a, b = (g.source(i, n, i.type.replace("s", "u")) for n in (1, 2))
+        with_carry(g, i, a, b, False, True)
+    elif g.in_family(i):
         a, b = (g.pair_of(o) for o in i.operands[1:])
         g.write_pair(i.operands[0], f"book.sub({a}, {b})")
     elif not is_integer(i):
@@ -99,7 +105,7 @@ def mul(g, i: Instruction) -> None:
         g.write(i.operands[0], dtype, product)
 
 
-@opcode("mad mul24 mad24", f"{INTEGERS} {FLOATS} lo hi wide")
+@opcode("mad mul24 mad24", f"cc {INTEGERS} {FLOATS} lo hi wide")
 def mad(g, i: Instruction) -> None:
     """d = a · b + c."""
     if i.root.endswith("24"):
@@ -108,6 +114,10 @@ def mad(g, i: Instruction) -> None:
         floating.fma(g, i)
         return
     dtype, product = _product(g, i)
+    if "cc" in i.modifiers:
+        part = g.temporary(f"({product}).view({dtype.replace('i', 'u')})")
+        with_carry(g, i, part, g.source(i, 3, i.type.replace("s", "u")), False, False)
+        return
     g.write(i.operands[0], dtype, f"{product} + {g.read(i.operands[3], dtype)}")
 
 
@@ -198,10 +208,56 @@ def dp4a(g, i: Instruction) -> None:
     g.write(i.operands[0], "u4", f"integer.dot_bytes({a}, {b}, {c}, {signs})")
 
 
+def dot_halves(a, b, c, signed_a: bool, signed_b: bool, high: bool):
+    """dp2a: two 16-bit parts of a times two bytes (low or high pair) of b, plus c."""
+    a, b = (np.ascontiguousarray(x) for x in (a, b))
+    first = a.view("i2" if signed_a else "u2").reshape(*a.shape, 2).astype(np.int64)
+    second = b.view("i1" if signed_b else "u1").reshape(*b.shape, 4).astype(np.int64)
+    second = second[..., 2:] if high else second[..., :2]
+    return ((first * second).sum(axis=-1) + c).astype(np.uint32)
+
+
+@opcode("dp2a", "lo hi s32 u32")
+def dp2a(g, i: Instruction) -> None:
+    """Two-way dot product with accumulation."""
+    a, b, c = (g.source(i, n, "u32") for n in (1, 2, 3))
+    signs = f"{i.modifiers[1] == 's32'}, {i.modifiers[2] == 's32'}, {i.modifiers[0] == 'hi'}"
+    g.write(i.operands[0], "u4", f"integer.dot_halves({a}, {b}, {c}, {signs})")
+
+
+def add_carry(a, b, carry):
+    """(a + b + carry, carry out) of unsigned arrays."""
+    total = a + b
+    out = total < a
+    total2 = total + carry.astype(a.dtype)
+    return total2, out | (total2 < total)
+
+
+def with_carry(g, i: Instruction, a: str, b: str, carry_in: bool, subtract: bool) -> None:
+    """The .cc forms: carry (or borrow) in and out through the register CC."""
+    carry = g.read(CARRY, "?") if carry_in else g.code.constant(Imm(0), "?")
+    if subtract:  # a - b - borrow = a + ~b + (1 - borrow)
+        b, carry = f"~{b}", f"~{carry}"
+    result = g.temporary(f"integer.add_carry({a}, {b}, {carry})")
+    g.write(i.operands[0], g.dtype(i).replace("i", "u"), f"{result}[0]")
+    if "cc" in i.modifiers:
+        g.write(CARRY, "?", f"{'~' if subtract else ''}{result}[1]")
+
+
+@opcode("addc subc", "cc u32 s32 u64 s64")
+def addc(g, i: Instruction) -> None:
+    """d = a ± b ± CC."""
+    a, b = (g.source(i, n, i.type.replace("s", "u")) for n in (1, 2))
+    with_carry(g, i, a, b, True, i.root == "subc")
+
+
+@opcode("madc", "lo hi cc u32 s32 u64 s64")
+def madc(g, i: Instruction) -> None:
+    """d = part of a · b, + c + CC."""
+    dtype, product = _product(g, i)
+    part = g.temporary(f"({product}).view({dtype.replace('i', 'u')})")
+    with_carry(g, i, part, g.source(i, 3, i.type.replace("s", "u")), True, False)
+
+
 def _two(g, i: Instruction) -> str:
     return ", ".join(g.source(i, n) for n in (1, 2))
-
-
-def is_register(operand) -> bool:
-    """True for register operands."""
-    return isinstance(operand, Reg)

@@ -31,6 +31,7 @@ DTYPE = {
 INTEGERS = "s16 u16 s32 u32 s64 u64"
 BITS = "b16 b32 b64"
 HALVES = "f16 f16x2 bf16 bf16x2"
+CARRY = Reg("CC")  # the carry flag of the .cc instructions, a predicate register here
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def destinations(i: Instruction) -> list[Reg]:
     for operand in i.operands[: TABLE[i.root].dests]:
         items = operand.items if isinstance(operand, Vector) else (operand,)
         found += [r for r in items if isinstance(r, Reg) and r.name != "_"]
-    return found
+    return [*found, CARRY] if "cc" in i.modifiers else found
 
 
 def dtype_of(type_name: str, i: Instruction) -> str:
