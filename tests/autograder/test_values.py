@@ -57,7 +57,9 @@ def test_subclasses_become_base_classes():
 
 
 @pytest.mark.parametrize(
-    "value", [object(), {1, 2}, 1j, b"bytes", np.array(["a"]), {None: 1}, np.array([{}])], ids=repr
+    "value",
+    [object(), {1, 2}, 1j, b"bytes", np.array(["a"]), {None: 1}, np.array([{}])],
+    ids=lambda value: type(value).__name__,
 )
 def test_other_values_do_not_travel(value):
     with pytest.raises(NotPlain):
