@@ -79,8 +79,8 @@ def headline(result: Result) -> str:
 
 
 def measure(finding: Finding) -> str:
-    """The error against its budget, where an error was measured."""
-    if finding.error is None or finding.allowed is None:
+    """The error against its budget, where one was measured and the detail does not say it."""
+    if finding.error is None or finding.allowed is None or "allowed" in finding.detail:
         return ""
     return f"error {finding.error:.2g}, allowed {finding.allowed:.2g}"
 

@@ -69,7 +69,7 @@ def _traffic(traffic: list[TrafficFinding]) -> str:
     body = "".join(map(_traffic_row, rows))
     return (
         "<table style='border-collapse:collapse;color:inherit'>"
-        f"<caption style='text-align:left;color:inherit'>{caption}</caption>"
+        f"<caption style='text-align:left;color:inherit;white-space:nowrap'>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 

@@ -8,22 +8,28 @@ Outside Linux there is no /proc, and only the child's process group is ended.
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from autograder.isolation.sandbox import MARK, Run
 
 PROC = Path("/proc")
+PATIENCE = 10.0  # seconds for killed processes to be gone; one inside the kernel may take a while
 
 
 def end(run: Run) -> int:
     """Kill the run's processes, all of them. Returns the child's exit status."""
+    child = run.process.pid
     _freeze(run)
-    for pid in _family(run):
-        _signal(pid, signal.SIGKILL)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(run.process.pid, signal.SIGKILL)
-    return run.process.wait()
+    _kill(lambda: _family(run) - {child})  # the child last: it is what holds the family together
+    if run.process.returncode is None:  # not reaped, so the number is still the child's
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+    status = run.process.wait()
+    _kill(lambda: _family(run))
+    return status
 
 
 def _freeze(run: Run) -> None:
@@ -33,6 +39,15 @@ def _freeze(run: Run) -> None:
         for pid in new:
             _signal(pid, signal.SIGSTOP)
         frozen |= new
+
+
+def _kill(find: Callable[[], set[int]]) -> None:
+    """Kill what `find` finds until it finds nothing: one may have been forking when it froze."""
+    limit = time.monotonic() + PATIENCE
+    while (found := find()) and time.monotonic() < limit:
+        for pid in found:
+            _signal(pid, signal.SIGKILL)
+        time.sleep(0.001)
 
 
 def _signal(pid: int, number: int) -> None:
