@@ -19,9 +19,31 @@ E4M3_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e4m3fn).astype(F3
 E5M2_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e5m2).astype(F32)
 
 
+_BELOW_FLOAT = np.int64(0x1FFFFFFF)  # the bits of a float64 that a float32 does not keep
+_HALFWAY = np.int64(0x10000000)
+
+
 def fma32(a, b, c):
-    """float32 ``a·b + c``: the product is exact in float64, the sum is rounded once to float32."""
-    return (np.multiply(a, b, dtype=F64) + c).astype(F32)
+    """float32 ``a·b + c`` of operands given as float64, rounded once.
+
+    The product is exact. The float64 sum is rounded, so a second rounding to float32 could go
+    wrong where the sum lies exactly between two float32 numbers; only there it costs more.
+    """
+    product = a * b
+    total = product + c
+    if np.count_nonzero((total.view(np.int64) & _BELOW_FLOAT) == _HALFWAY):
+        part = total - product
+        error = (product - (total - part)) + (c - part)
+        total = round_to_odd(total, error)
+    return total.astype(F32)
+
+
+def round_to_odd(total, error):
+    """``total + error`` as a float64 whose last bit says that something was lost."""
+    bits = total.view(np.int64)
+    toward_zero = np.signbit(error) != np.signbit(total)
+    inexact = (error != 0) & np.isfinite(error) & (bits & 1 == 0)
+    return (bits + np.where(inexact, np.where(toward_zero, -1, 1), 0)).view(F64)
 
 
 def flush(x):
@@ -29,23 +51,28 @@ def flush(x):
     return np.where(np.abs(x) < np.finfo(F32).tiny, np.copysign(F32(0), x), x)
 
 
+def widened(x):
+    """A flushed float32 as float64."""
+    return flush(x).astype(F64)
+
+
 def saturate(x):
     """``.sat``: clamp to [0, 1]; NaN and -0 become +0."""
     return np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))
 
 
-def minimum(a, b):
-    """The smaller of two floats; the other one for a NaN; -0 is below +0."""
-    result = np.fmin(a, b)
+def minimum(a, b, function=np.fmin):
+    """The smaller of two floats; the other one for a NaN (np.minimum: NaN); -0 is below +0."""
+    result = function(a, b)
     if np.count_nonzero(result) < result.size:
         zeros = (a == 0) & (b == 0)
         result = np.where(zeros & np.signbit(a), a, np.where(zeros, b, result))
     return result
 
 
-def maximum(a, b):
-    """The larger of two floats; the other one for a NaN; +0 is above -0."""
-    result = np.fmax(a, b)
+def maximum(a, b, function=np.fmax):
+    """The larger of two floats; the other one for a NaN (np.maximum: NaN); +0 is above -0."""
+    result = function(a, b)
     if np.count_nonzero(result) < result.size:
         zeros = (a == 0) & (b == 0)
         result = np.where(zeros & np.signbit(a), b, np.where(zeros, a, result))
@@ -109,6 +136,8 @@ def div_directed(a, b, mode: str):
     near = a / b
     rest = a.astype(F64) - np.multiply(near, b, dtype=F64)
     rest = np.where(np.isfinite(near) & np.isfinite(b), rest, 0) * np.where(np.signbit(b), -1, 1)
+    overflow = np.isinf(near) & np.isfinite(a) & (b != 0)
+    rest = np.where(overflow, np.where(near > 0, -1, 1), rest)
     return step_toward(near, rest < 0, rest > 0, mode)
 
 

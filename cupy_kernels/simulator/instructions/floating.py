@@ -6,6 +6,8 @@ give NumPy's value, which the hardware meets to a few units in the last place.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from .. import formats as fmt
@@ -102,17 +104,19 @@ def fma(g, i: Instruction) -> None:
         template = flushed(i, f"fmt.fma_directed({{}}, {{}}, {{}}, {rounding(i)!r})")
         g.write(i.operands[0], dtype, template.format(a, b, c))
     elif "ftz" in i.modifiers or "sat" in i.modifiers:
-        template = flushed(i, "fmt.fma32({}, {}, {})")
+        template = flushed(i, "fmt.fma32({}, {}, {})").replace("fmt.flush({})", "fmt.widened({})")
+        if "ftz" not in i.modifiers:
+            template = template.replace("{}", "{}.astype(f8)")
         g.write(i.operands[0], dtype, template.format(*(g.source(i, n) for n in (1, 2, 3))))
     else:
         a, b, c = (g.double(o) for o in i.operands[1:])
-        g.write(i.operands[0], dtype, f"({a} * {b} + {c}).astype(f4)")
+        g.write(i.operands[0], dtype, f"fmt.fma32({a}, {b}, {c})")
 
 
 def fma64(a, b, c):
     """float64 fma: the product's rounding error is recovered by Dekker's splitting.
 
-    Exact but for overflow of the splitting (|x| > 1e300) and rare double rounding.
+    Where the splitting could over- or underflow, the few lanes are done in rational arithmetic.
     """
     product = a * b
     split = 134217729.0
@@ -123,7 +127,27 @@ def fma64(a, b, c):
     total = product + c
     part = total - product
     lost = (product - (total - part)) + (c - part) + error
-    return np.where(np.isfinite(total) & np.isfinite(lost) & (lost != 0), total + lost, total)
+    result = np.where(np.isfinite(total) & (lost != 0), total + lost, total)
+    size = np.abs(product)
+    hard = (a != 0) & (b != 0) & ((size < 1e-280) | ~(size < 1e280) | ~np.isfinite(lost))
+    hard = hard & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    if hard.any():
+        a, b, c, hard, result = (np.array(x) for x in np.broadcast_arrays(a, b, c, hard, result))
+        for at in zip(*np.nonzero(hard), strict=True):
+            result[at] = rational_fma(float(a[at]), float(b[at]), float(c[at]))
+    return result
+
+
+def rational_fma(a: float, b: float, c: float) -> float:
+    """a·b + c of finite floats, rounded once."""
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c
+    try:
+        value = float(exact)
+    except OverflowError:
+        value = float("inf")
+    return -abs(value) if exact < 0 else value
 
 
 def divide(g, i: Instruction) -> None:
@@ -140,13 +164,24 @@ def extremum(g, i: Instruction) -> None:
     """min or max of a floating type."""
     if "xorsign" in i.modifiers:
         raise PtxError(f"PTX line {i.ptx_line}: .xorsign is not simulated: {i.text}")
-    function = f"{'np' if 'NaN' in i.modifiers else 'fmt'}.{i.root}imum"
+    name = f"{i.root}imum"
+    function = f"floating.{name}_or_nan" if "NaN" in i.modifiers else f"fmt.{name}"
     if i.type in _HALVES:
         a, b = g.source(i, 1), g.source(i, 2)
         call = f"floating.half_binary({function}, {a}, {b}, {i.type!r})"
         g.write(i.operands[0], g.dtype(i), call)
     else:
         g.write_typed(i, flushed(i, f"{function}({{}}, {{}})"), 1, 2)
+
+
+def minimum_or_nan(a, b):
+    """min.NaN."""
+    return fmt.minimum(a, b, np.minimum)
+
+
+def maximum_or_nan(a, b):
+    """max.NaN."""
+    return fmt.maximum(a, b, np.maximum)
 
 
 def _unary(root: str, expression: str, modifiers: str):
