@@ -81,9 +81,7 @@ def buffers_for_arrays(arrays: dict[str, np.ndarray]) -> tuple[list[Buffer], dic
     Returns the buffers and the address of each array's first element. An array that is a view
     keeps its offset modulo 256 inside its base, so misaligned views stay misaligned.
     """
-    spans = sorted(
-        (a.__array_interface__["data"][0], a.nbytes, name) for name, a in arrays.items()
-    )
+    spans = sorted((a.__array_interface__["data"][0], a.nbytes, name) for name, a in arrays.items())
     groups: list[list] = []  # [start, end, names]
     for start, size, name in spans:
         if groups and start < groups[-1][1] and size:

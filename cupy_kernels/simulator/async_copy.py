@@ -103,6 +103,7 @@ class CopySite:
         self.target.begin_wave(wave)
 
     def __call__(self, tp, to, sp, so, source_size, mask: Mask | None) -> None:
+        """Issue the copy: check both ends, read the source, mark the destination as pending."""
         if mask is not None and not mask.count:
             return
         data = self.read_source(sp, so, source_size, mask)

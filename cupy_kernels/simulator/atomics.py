@@ -102,6 +102,7 @@ class AtomicSite:
         self.on_shared.begin_wave(wave)
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray):
+        """Update the active lanes' cells; return the old values, shape (count, rows, columns)."""
         result = np.zeros((self.count, *self.geometry.shape), self.dtype)
         if mask is not None and not mask.count:
             return result
@@ -146,8 +147,6 @@ class AtomicSite:
         for n in range(self.count):
             other = flat[n + self.count] if len(flat) > self.count else flat[n]
             cells = np.broadcast_to(index[n], shape)[lanes]
-            old = update(
-                target, cells, self.operation, self.kind, flat[n], other, self.want_old
-            )
+            old = update(target, cells, self.operation, self.kind, flat[n], other, self.want_old)
             if old is not None:
                 result[n][lanes] = old

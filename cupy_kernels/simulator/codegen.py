@@ -109,7 +109,9 @@ class Code:
                 if i.root != "cvt" and np.dtype(dtype).itemsize == self.widths[r.name]:
                     weight = 1 if i.root == "mov" or i.type.startswith("b") else 10
                     votes.setdefault(r.name, Counter())[dtype] += weight
-        canonical = {CARRY.name: "?"} | {r: dtype_of(t, None) for r, t in self.kernel.registers.items()}
+        canonical = {CARRY.name: "?"} | {
+            r: dtype_of(t, None) for r, t in self.kernel.registers.items()
+        }
         for r, count in votes.items():
             if canonical[r] != "?":
                 canonical[r] = count.most_common(1)[0][0]
@@ -421,9 +423,7 @@ class Emitter:
     def _keeps_old(self, r: str) -> bool:
         if self.masked and r in self.code.exposed:
             return True
-        return self.instruction.guard is not None and (
-            r in self.defined or r in self.code.exposed
-        )
+        return self.instruction.guard is not None and (r in self.defined or r in self.code.exposed)
 
     def write_pair(self, operand: Reg, expression: str) -> None:
         """Give a family register a new (pattern, offset)."""

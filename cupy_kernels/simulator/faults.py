@@ -1,4 +1,4 @@
-"""What the simulator says when a kernel is wrong: one structured exception, written for a student."""
+"""What the simulator says when a kernel is wrong: one structured exception, for a student."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class PtxError(Exception):
 
 
 class LaunchError(ValueError):
-    """The launch itself is impossible: wrong arguments, too many threads, too much shared memory."""
+    """The arguments of a launch do not fit the kernel."""
 
 
 @dataclass(frozen=True)

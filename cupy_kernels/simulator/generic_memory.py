@@ -54,6 +54,7 @@ class GenericLoad(_GenericSite):
     kinds = (GlobalLoad, SharedLoad, LocalLoad)
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         result = np.zeros((self.count, 1, 1), self.dtype)
         if mask is not None and not mask.count:
             return result
@@ -69,6 +70,7 @@ class GenericStore(_GenericSite):
     kinds = (GlobalStore, SharedStore, LocalStore)
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray) -> None:
+        """Store one array per element for the lanes of ``mask`` (None: all)."""
         if mask is not None and not mask.count:
             return
         for space, part in windows(self.book, p, o, mask):

@@ -103,12 +103,12 @@ class GlobalSite:
         buffer = self.buffer
         if buffer is None:
             buffer = self.find_buffer(p, o)
+        if facts.misaligned:
+            self.misaligned(p, o)
         start = o - buffer.base
         if start < 0 or start + p.span + self.width > buffer.size:
             buffer = self.find_buffer(p, o)
             start = o - buffer.base
-        if facts.misaligned:
-            self.misaligned(p, o)
         touched = self.touched.get((facts, buffer))
         if touched is None:
             touched = self.touched[facts, buffer] = []
@@ -133,6 +133,7 @@ class GlobalSite:
         raise self.out_of_bounds(p, o, outside)
 
     def out_of_bounds(self, p: Pattern, o: int, outside: np.ndarray):
+        """The fault for the first lane in ``outside``."""
         row, column, others = self.launch.first_lane(outside, p.mask)
         address = o + int(np.broadcast_to(p.rel, outside.shape)[_fit(row, column, p.rel)])
         buffer = self.launch.space.find(address)
@@ -158,10 +159,13 @@ class GlobalSite:
         )
 
     def misaligned(self, p: Pattern, o: int) -> None:
+        """Raise the fault for the first misaligned lane."""
         bad = ((p.rel + o) & (self.align - 1)) != 0
         row, column, others = self.launch.first_lane(bad, p.mask)
         address = o + int(p.rel[_fit(row, column, p.rel)])
         buffer = self.launch.space.find(address)
+        if buffer is None:
+            raise self.out_of_bounds(p, o, bad)
         offset = address - buffer.base
         raise self.launch.fault(
             "misaligned",
@@ -193,6 +197,7 @@ class GlobalLoad(GlobalSite):
     """``ld.global`` / ``ld.const``: returns shape (count, rows, columns)."""
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         if mask is not None:
             if not mask.count:
                 return np.zeros((self.count, 1, 1), self.dtype)
@@ -204,6 +209,7 @@ class GlobalLoad(GlobalSite):
         return elements.take(element_index(p, self.item, self.count), mode="clip")
 
     def from_several_buffers(self, p: Pattern, o: int) -> np.ndarray:
+        """Load when the lanes point into different arrays: one request an array."""
         result = np.zeros((self.count, *self.geometry.shape), self.dtype)
         for part, sub, start in self.split(p, o):
             _, elements = self.reach(sub, start)
@@ -218,6 +224,7 @@ class GlobalStore(GlobalSite):
     kind = "store"
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray) -> None:
+        """Store one array per element for the lanes of ``mask`` (None: all)."""
         if mask is not None and not mask.count:
             return
         if mask is not None:
@@ -230,6 +237,7 @@ class GlobalStore(GlobalSite):
             self.write(sub, start, part, values)
 
     def write(self, p: Pattern, o: int, mask: Mask | None, values: tuple) -> None:
+        """One store request into one array."""
         _, elements = self.reach(p, o)
         if self.buffer.read_only:
             raise self.launch.fault(
@@ -257,6 +265,7 @@ class GlobalStore(GlobalSite):
                 self.check_collision(p, o, elements, where, value, lanes)
 
     def check_collision(self, p, o, elements, where, value, lanes) -> None:
+        """Two lanes stored to one element: a race unless the values agree."""
         lost = elements[where].view(_bits(self.item)) != np.broadcast_to(
             value.astype(self.dtype), where.shape
         ).view(_bits(self.item))

@@ -86,6 +86,24 @@ class Access:
     geometry: Geometry
     time: int
 
+    def thread_at(self, block: int, cell: int, granule: int) -> int | None:
+        """The first thread of ``block`` that touches ``cell``, or None."""
+        p, shape = self.facts.pattern, self.geometry.shape
+        row = block - self.first_block
+        if not 0 <= row < shape[0]:
+            return None
+        rel = np.broadcast_to(p.rel, shape)[row]
+        lanes = np.ones(shape[1], bool)
+        if p.mask is not None:
+            lanes = np.broadcast_to(p.mask.array, shape)[row]
+        for start in self.starts:
+            first = (rel + start) // granule
+            last = (rel + start + self.facts.width - 1) // granule
+            found = np.flatnonzero(lanes & (first <= cell) & (cell <= last))
+            if len(found):
+                return int(found[0])
+        return None
+
 
 def collect(sites: list[GlobalSite], wave, time: int) -> dict[Buffer, list[Access]]:
     """Take the sites' logs of one wave, fold their counters, and return accesses by buffer."""

@@ -47,7 +47,7 @@ def launch(
     shared_bytes: int = 0,
     max_dynamic_shared_bytes: int | None = None,
     names: Sequence[str] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: Limits = Limits(),
     check: bool = True,
     full_classes: bool = False,
 ) -> LaunchCounts:
@@ -73,9 +73,16 @@ class Wave:
     """The blocks that run together, with their memories and registers."""
 
     def __init__(self, launch: Launch, first_block: int, geometry: Geometry, book: AddressBook):
-        self.first_block, self.geometry, self.book = first_block, geometry, book
+        self.launch, self.first_block, self.geometry, self.book = (
+            launch,
+            first_block,
+            geometry,
+            book,
+        )
         kernel = launch.kernel
-        self.shared = SharedMemory(launch.layout, geometry, kernel.translation.granule, launch.check)
+        self.shared = SharedMemory(
+            launch.layout, geometry, kernel.translation.granule, launch.check
+        )
         self.local = LocalMemory(kernel.translation.frame, geometry)
         self.copies = AsyncCopies(launch, self)
         self.warp = warp_ops.WarpOps(self)
@@ -333,11 +340,13 @@ class Launch:
             byte_offset=cell * granule,
             element=cell * granule // buffer.item if buffer.item else None,
         )
-        fault.block = self.grid_coordinates(second_block) if second_block >= 0 else None
         for access, number in ((first, first_block), (second, second_block)):
             where = self.grid_coordinates(number) if number >= 0 else None
+            column = access.thread_at(number, cell, granule)
+            thread = None if column is None else self.thread_coordinates(column)
             place = access.site.instruction.place
-            fault.parties.append(Party(f"{what[access.site.kind]} it", where, None, place))
+            fault.parties.append(Party(f"{what[access.site.kind]} it", where, thread, place))
+        fault.block, fault.thread = fault.parties[1].block, fault.parties[1].thread
         return fault
 
     def finish(self) -> LaunchCounts:
@@ -422,7 +431,7 @@ class Launch:
 
     def assertfail(self, mask: Mask | None, index: int, back, *slots: int) -> None:
         """A failed device assert."""
-        row, column, others = lane = self.first_lane(np.ones((1, 1), bool), mask)
+        row, column, _ = lane = self.first_lane(np.ones((1, 1), bool), mask)
         words = [self.frame_word(row, column, s) for s in slots[:4]]
         text, function = read_string(self.space, words[0]), read_string(self.space, words[3])
         i = self.counts[index].instruction
@@ -512,5 +521,6 @@ _MODULES = {
     "integer": integer,
     "moves": moves,
     "ml_dtypes": ml_dtypes,
-    **{name: np.dtype(name).type for name in "u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8".split()},
+    **{f"{kind}{n}": np.dtype(f"{kind}{n}").type for kind in "ui" for n in (1, 2, 4, 8)},
+    **{f"f{n}": np.dtype(f"f{n}").type for n in (2, 4, 8)},
 }

@@ -96,12 +96,15 @@ class LocalSite:
         return self.elements[o // self.item :]
 
     def out_of_bounds(self, p: Pattern, o: int):
+        """The fault for the first lane that leaves its frame."""
         offsets = p.rel + o
         bad = (offsets < 0) | (offsets + self.width > self.memory.size)
         row, column, others = self.launch.first_lane(bad, p.mask)
-        at = int(np.broadcast_to(offsets, np.broadcast_shapes(offsets.shape, bad.shape))[
-            min(row, offsets.shape[0] - 1), min(column, offsets.shape[1] - 1)
-        ])
+        at = int(
+            np.broadcast_to(offsets, np.broadcast_shapes(offsets.shape, bad.shape))[
+                min(row, offsets.shape[0] - 1), min(column, offsets.shape[1] - 1)
+            ]
+        )
         return self.launch.fault(
             "out of bounds",
             f"local access of {self.width} bytes at byte {at} of the thread's local memory "
@@ -118,6 +121,7 @@ class LocalLoad(LocalSite):
     """``ld.local`` and ``ld.param`` of call parameters."""
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         if mask is not None:
             if not mask.count:
                 return np.zeros((self.count, 1, 1), self.dtype)
@@ -131,6 +135,7 @@ class LocalStore(LocalSite):
     """``st.local`` and ``st.param`` of call parameters."""
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray) -> None:
+        """Store one array per element for the lanes of ``mask`` (None: all)."""
         if mask is not None:
             if not mask.count:
                 return

@@ -39,9 +39,9 @@ class Program:
         self.lands = list(range(cfg.exit + 1))
         for block in cfg.blocks:
             i = block.terminator
-            if i is not None and i.root in ("ret", "exit") and not i.guard:
-                if len(block.instructions) == 1:
-                    self.lands[block.index] = cfg.exit
+            alone = i is not None and len(block.instructions) == 1
+            if alone and i.root in ("ret", "exit") and not i.guard:
+                self.lands[block.index] = cfg.exit
 
     def _ending(self, block):
         i = block.terminator
@@ -264,8 +264,9 @@ class Scheduler:
         else:
             bits = (by_warp(named)[..., None] >> LANES.astype(np.uint32)) & np.uint32(1)
             needed = (bits.astype(bool) & present[..., None]).any(axis=2)
-        missing = needed & ~present
-        if named is not None:
+        missing = needed & ~present & by_warp(self._real())
+        if self.cfg.blocks[block].collective.root == "bar":
+            # __syncwarp may name lanes that returned before; a value cannot come from those.
             missing = missing & (alive | self._left_while_held(by_warp))
         incomplete = missing.any(axis=2, keepdims=True) & present
         shape = (incomplete.shape[0], self.geometry.threads)
@@ -308,13 +309,13 @@ class Scheduler:
             self.waiting = np.where(lanes, names + 1, self.waiting)
             self.barrier_block = np.where(lanes, block, self.barrier_block)
             for key in np.unique(names[np.broadcast_to(lanes, names.shape)]):
-                self.barrier_counts[int(key) + 1] = self._count(count, i)
+                self.barrier_counts[int(key) + 1] = self._count(count, i, lanes)
             if predicate is not None:
                 self.predicate = np.where(lanes, predicate, self.predicate)
         self.pc = np.where(lanes, block + 1, self.pc)
         self._release()
 
-    def _count(self, count, i) -> int | None:
+    def _count(self, count, i, lanes) -> int | None:
         if count is None:
             return None
         number = int(np.asarray(count).flat[0])
@@ -325,6 +326,7 @@ class Scheduler:
                 f"the {self.geometry.threads} threads of the block",
                 i,
                 "the count is the number of threads that take part, whole warps",
+                self.launch.first_lane(lanes, None),
             )
         return number
 
@@ -467,10 +469,14 @@ class Scheduler:
             pcs[row, 32 * warp : 32 * warp + 32] == block
         )
         named = self._named(block)
-        mask = 0xFFFFFFFF if named is None else int(
-            np.broadcast_to(named, (named.shape[0], self.geometry.threads))[
-                row if named.shape[0] > 1 else 0, column
-            ]
+        mask = (
+            0xFFFFFFFF
+            if named is None
+            else int(
+                np.broadcast_to(named, (named.shape[0], self.geometry.threads))[
+                    row if named.shape[0] > 1 else 0, column
+                ]
+            )
         )
         absent = [n for n in range(32) if mask >> n & 1 and not present[n]]
         where = self._where_are(row, [32 * warp + n for n in absent[:1]])

@@ -218,8 +218,10 @@ class Shadow:
         old = old & ~PENDING
         own = (old & THREAD_MASK == threads) & (old & (MANY_LANES | MANY_WARPS) == 0)
         several = old & MANY_WARPS != 0
-        fine = never | own | self.ordering.ordered(
-            old >> TIME, old & THREAD_MASK, several, rows, threads
+        fine = (
+            never
+            | own
+            | self.ordering.ordered(old >> TIME, old & THREAD_MASK, several, rows, threads)
         )
         if atomic:
             fine |= old & ATOMIC != 0

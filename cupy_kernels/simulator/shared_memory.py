@@ -182,10 +182,10 @@ class SharedSite:
         facts = p.memo.get(key)
         if facts is None:
             facts = p.memo[key] = SharedFacts(p, self.width, start & 127, self.memory)
-        if start < 0 or start + p.span + self.width > self.size:
-            raise self.out_of_bounds(p, start)
         if facts.misaligned:
             raise self.misaligned(p, start)
+        if start < 0 or start + p.span + self.width > self.size:
+            raise self.out_of_bounds(p, start)
         self.touched[facts] = self.touched.get(facts, 0) + 1
         return facts, start
 
@@ -200,6 +200,7 @@ class SharedSite:
         self.touched.clear()
 
     def out_of_bounds(self, p: Pattern, start: int):
+        """The fault for the first lane outside the block's shared memory."""
         offsets = p.rel + start
         bad = (offsets < 0) | (offsets + self.width > self.size)
         row, column, others = self.launch.first_lane(bad, p.mask)
@@ -207,9 +208,9 @@ class SharedSite:
         layout = self.memory.layout
         name, offset = layout.describe(at + SHARED_START)
         message = (
-            f"shared {'read' if self.reading else 'write'} of {self.width} bytes at {name}{offset:+d}"
-            f" (shared address {at + SHARED_START:#x}): the block has {self.size:,} bytes, "
-            f"the access needs {at + self.width:,}"
+            f"shared {'read' if self.reading else 'write'} of {self.width} bytes "
+            f"at {name}{offset:+d} (shared address {at + SHARED_START:#x}): "
+            f"the block has {self.size:,} bytes, the access needs {at + self.width:,}"
         )
         cause = "an index runs past the end of the tile"
         if any(v.dynamic for _, v in layout.variables):
@@ -228,11 +229,14 @@ class SharedSite:
         )
 
     def misaligned(self, p: Pattern, start: int):
+        """The fault for the first misaligned lane."""
         bad = ((p.rel + start) & (self.width - 1)) != 0
         row, column, others = self.launch.first_lane(bad, p.mask)
-        at = int(np.broadcast_to(p.rel, (bad.shape[0], self.memory.geometry.threads))[
-            min(row, bad.shape[0] - 1), column
-        ])
+        at = int(
+            np.broadcast_to(p.rel, (bad.shape[0], self.memory.geometry.threads))[
+                min(row, bad.shape[0] - 1), column
+            ]
+        )
         name, offset = self.memory.layout.describe(at + start + SHARED_START)
         return self.launch.fault(
             "misaligned",
@@ -292,6 +296,7 @@ class SharedLoad(SharedSite):
     """``ld.shared``: returns shape (count, rows, columns)."""
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         if mask is not None:
             if not mask.count:
                 return np.zeros((self.count, 1, 1), self.dtype)
@@ -352,6 +357,7 @@ class SharedLoadGroup:
             site.begin_wave(wave)
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         if mask is not None:
             if not mask.count:
                 return np.zeros((len(self.members) * self.members[0].count, 1, 1), self.dtype)
@@ -378,7 +384,9 @@ class SharedLoadGroup:
         return view.reshape(-1)[first // self.dtype.itemsize :].take(facts.index, mode="clip")
 
     def _one_by_one(self, p: Pattern, o: int) -> np.ndarray:
-        return np.concatenate([site(p, o + at) for site, at in zip(self.members, self.offsets)])
+        return np.concatenate(
+            [site(p, o + at) for site, at in zip(self.members, self.offsets, strict=True)]
+        )
 
     def fold_counts(self) -> None:
         """Hand each load its own part of what was logged."""
@@ -396,6 +404,7 @@ class SharedStore(SharedSite):
     reading = False
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray) -> None:
+        """Store one array per element for the lanes of ``mask`` (None: all)."""
         if mask is not None:
             if not mask.count:
                 return

@@ -29,7 +29,9 @@ class SourceLines:
         self.texts = source.splitlines()
         self.files = files
         base = filename.replace("\\", "/").rsplit("/", 1)[-1]
-        mine = {n for n, path in files.items() if path.replace("\\", "/").rsplit("/", 1)[-1] == base}
+        mine = {
+            n for n, path in files.items() if path.replace("\\", "/").rsplit("/", 1)[-1] == base
+        }
         self.own_files = mine or {1}
         self.inlined_at: dict[tuple, tuple | None] = {}
         self.current = Place(0, "", filename)

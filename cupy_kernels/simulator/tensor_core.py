@@ -94,6 +94,7 @@ class Mma:
         return full
 
     def __call__(self, a: tuple, b: tuple, c: tuple, mask: Mask | None) -> list[np.ndarray]:
+        """Return D's registers for the fragments A, B and C."""
         product = self.operand(a, self.a_kind, False) @ self.operand(b, self.b_kind, True)
         blocks = len(product) // self.geometry.warps
         product = product.reshape(blocks, self.geometry.warps, 2, 8, 4, 2)
@@ -154,6 +155,7 @@ class MatrixLoad(_MatrixSite):
     """``ldmatrix``: returns one register per matrix."""
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None) -> np.ndarray:
+        """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         p, o = self.rows(p, o, mask)
         facts, start = self.reach(p, o)
         memory = self.memory
@@ -177,6 +179,7 @@ class MatrixStore(_MatrixSite):
     reading = False
 
     def __call__(self, p: Pattern, o: int, mask: Mask | None, *values: np.ndarray) -> None:
+        """Store one array per element for the lanes of ``mask`` (None: all)."""
         p, o = self.rows(p, o, mask)
         facts, start = self.reach(p, o)
         memory = self.memory

@@ -47,8 +47,30 @@ class WarpOps:
         self.wave, self.geometry = wave, wave.geometry
         self._lanes: dict = {}
 
-    def synchronise(self, members: np.ndarray, mask: Mask | None) -> None:
+    def check_own(self, members: np.ndarray, mask: Mask | None, index: int) -> None:
+        """Every lane that executes a collective must be named in its own member mask."""
+        if members.size == 1 and int(members.item()) == FULL:
+            return
+        bits = self.geometry.by_warp(members).astype(np.int64) >> LANES & 1
+        outside = (bits == 0).reshape(bits.shape[0], -1)
+        outside = outside if mask is None else outside & mask.array
+        if outside.any():
+            launch = self.wave.launch
+            i = launch.counts[index].instruction
+            lane = row, column, _ = launch.first_lane(outside, mask)
+            value = int(np.broadcast_to(members, self.geometry.shape)[row, column])
+            raise launch.fault(
+                "divergent warp operation",
+                f"{i.root} with member mask {value:#010x} is executed by lane {column % 32}, "
+                "which the mask does not name",
+                i,
+                "the mask must name every lane that executes the instruction, itself included",
+                lane,
+            )
+
+    def synchronise(self, members: np.ndarray, mask: Mask | None, index: int) -> None:
         """``bar.warp.sync``: orders the member lanes' shared accesses."""
+        self.check_own(members, mask, index)
         ordering = self.wave.shared.ordering
         if mask is None and members.size == 1 and int(members.item()) == FULL:
             ordering.warp_barrier()
@@ -58,8 +80,9 @@ class WarpOps:
         lanes = named.reshape(named.shape[0], -1)
         ordering.warp_barrier(lanes if mask is None else lanes & mask.array)
 
-    def shuffle(self, mode: str, a, b, c, members, mask: Mask | None):
+    def shuffle(self, mode: str, a, b, c, members, mask: Mask | None, index: int):
         """(values, in-range predicates)."""
+        self.check_own(members, mask, index)
         if b.size == 1 and c.size == 1:
             key = (mode, int(b.item()), int(c.item()))
             if key not in self._lanes:
@@ -71,7 +94,9 @@ class WarpOps:
             warps = a.reshape(a.shape[0], self.geometry.warps, 32)
             return warps.take(lanes, axis=2).reshape(a.shape), inside
         by_warp = self.geometry.by_warp
-        lanes, inside = shuffle_lanes(mode, by_warp(b).astype(np.int64), by_warp(c).astype(np.int64))
+        lanes, inside = shuffle_lanes(
+            mode, by_warp(b).astype(np.int64), by_warp(c).astype(np.int64)
+        )
         warps, lanes = np.broadcast_arrays(by_warp(a), lanes)
         value = np.take_along_axis(warps, lanes, axis=2)
         return value.reshape(value.shape[0], -1), inside.reshape(inside.shape[0], -1)
@@ -97,8 +122,9 @@ class WarpOps:
         full = np.broadcast_to(result, (rows, self.geometry.warps, 32))
         return full.reshape(rows, -1)
 
-    def vote(self, mode: str, predicate, members, mask: Mask | None) -> np.ndarray:
+    def vote(self, mode: str, predicate, members, mask: Mask | None, index: int) -> np.ndarray:
         """ballot, any, all or uni."""
+        self.check_own(members, mask, index)
         who = self._members(members, mask)
         yes = self.geometry.by_warp(predicate)[:, :, None, :] & who
         if mode == "ballot":
@@ -107,8 +133,9 @@ class WarpOps:
         every = (yes == who).all(axis=-1)
         return self._spread({"any": some, "all": every, "uni": every | ~some}[mode])
 
-    def match(self, mode: str, value, members, mask: Mask | None):
+    def match(self, mode: str, value, members, mask: Mask | None, index: int):
         """(lane mask of equal values, all-equal predicate)."""
+        self.check_own(members, mask, index)
         who = self._members(members, mask)
         warps = self.geometry.by_warp(value)
         same = (warps[:, :, :, None] == warps[:, :, None, :]) & who
@@ -118,8 +145,9 @@ class WarpOps:
         agree = (same == who).all(axis=-1)
         return self._spread(np.where(agree, bits, np.uint32(0))), self._spread(agree)
 
-    def reduce(self, operation: str, value, members, mask: Mask | None) -> np.ndarray:
+    def reduce(self, operation: str, value, members, mask: Mask | None, index: int) -> np.ndarray:
         """add, min, max, and, or, xor over the member lanes."""
+        self.check_own(members, mask, index)
         who = self._members(members, mask)
         warps = self.geometry.by_warp(value)[:, :, None, :]
         dtype = value.dtype
@@ -140,8 +168,9 @@ class WarpOps:
         present = self._present(mask)
         return self._spread((present * _BIT).sum(axis=-1, dtype=np.uint32)[..., None])
 
-    def elect(self, members, mask: Mask | None):
+    def elect(self, members, mask: Mask | None, index: int):
         """(elected lane, predicate): the lowest member lane is chosen."""
+        self.check_own(members, mask, index)
         who = self._members(members, mask)
         leader = who.argmax(axis=-1).astype(np.uint32)
         lanes = self._spread(leader)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx import Instruction, Vector
-from .floating import unpack_half
 from .table import HALVES, dtype_of, opcode
 
 _ORDERED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -20,14 +19,18 @@ def comparison(g, i: Instruction, name: str, kind: str, a, b) -> str:
     left, right = g.read(a, dtype_of(kind, i)), g.read(b, dtype_of(kind, i))
     is_float = kind in ("f32", "f64") or kind in HALVES.split()
     if kind in HALVES.split():
-        left, right = (f"compare.unpack_half({x}, {kind!r}, f4)" for x in (left, right))
+        left, right = (f"floating.unpack_half({x}, {kind!r}, f4)" for x in (left, right))
     elif is_float and "ftz" in i.modifiers:
         left, right = f"fmt.flush({left})", f"fmt.flush({right})"
     if name in _UNORDERED:
-        return f"~({left} {_UNORDERED[name]} {right})" if name != "equ" and name != "neu" else (
-            f"~(({left} < {right}) | ({left} > {right}))"
-            if name == "equ"
-            else f"~({left} == {right})"
+        return (
+            f"~({left} {_UNORDERED[name]} {right})"
+            if name != "equ" and name != "neu"
+            else (
+                f"~(({left} < {right}) | ({left} > {right}))"
+                if name == "equ"
+                else f"~({left} == {right})"
+            )
         )
     if name == "num":
         return f"~(np.isnan({left}) | np.isnan({right}))"

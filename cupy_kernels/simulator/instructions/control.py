@@ -44,7 +44,7 @@ _BARRIER = "sync arrive red aligned cta warp popc and or pred u32"
 def barrier(g, i: Instruction) -> None:
     """Block barriers; ``bar.warp.sync`` concerns the lanes of its mask only."""
     if "warp" in i.modifiers:
-        g.line(f"warp.synchronise({g.read(i.operands[0], 'u4')}, {g.mask()})")
+        g.line(f"warp.synchronise({g.read(i.operands[0], 'u4')}, {g.mask()}, {i.index})")
         return
     operands = list(i.operands)
     predicate = "None"

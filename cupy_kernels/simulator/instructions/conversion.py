@@ -129,7 +129,9 @@ def cvt(g, i: Instruction) -> None:
         else:
             call = f"conversion.float_to_float({value}, {to!r}, {source!r}, {mode!r}, {flags!r})"
     elif source in _FLOATS:
-        call = f"conversion.float_to_integer({value}, {dtype}, {source!r}, {mode!r}, {'ftz' in flags})"
+        call = (
+            f"conversion.float_to_integer({value}, {dtype}, {source!r}, {mode!r}, {'ftz' in flags})"
+        )
     elif to in _FLOATS:
         call = f"conversion.integer_to_float({value}, {to!r}, {mode!r})"
     elif "sat" in flags:

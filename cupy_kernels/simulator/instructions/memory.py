@@ -127,8 +127,9 @@ def st(g, i: Instruction) -> None:
     g.line(f"{site}({p}, {o}, {g.mask()}, {arrays})")
 
 
+_OPERATIONS = ("add", "and", "or", "xor", "exch", "cas", "inc", "dec", "min", "max")
 _ATOMIC = f"{_ORDER} {_SPACES} {_TYPES} f16 f16x2 bf16 bf16x2 noftz v2 v4 L2::cache_hint"
-_ATOMIC += " add and or xor exch cas inc dec min max"
+_ATOMIC += f" {' '.join(_OPERATIONS)}"
 
 
 @opcode("atom", _ATOMIC)
@@ -145,9 +146,7 @@ def red(g, i: Instruction) -> None:
 
 def _atomic(g, i: Instruction, dest, address, operands) -> None:
     dtype = _value_dtype(i)
-    operation = next(
-        m for m in i.modifiers if m in "add and or xor exch cas inc dec min max".split()
-    )
+    operation = next(m for m in i.modifiers if m in _OPERATIONS)
     p, o = g.address(address)
     vectors = [_values(v) for v in operands]
     count = len(vectors[0])
@@ -208,4 +207,3 @@ def _copy(g, i: Instruction) -> None:
         extra = g.read(rest[0], "u4")
     site = g.site(lambda launch: CopySite(launch, i, size.value))
     g.line(f"{site}({tp}, {to_offset}, {sp}, {so}, {extra}, {g.mask()})")
-

@@ -67,7 +67,8 @@ def check_known(i: Instruction) -> None:
     for modifier in i.modifiers:
         if modifier not in entry.modifiers:
             raise PtxError(
-                f"{where}: the simulator does not know the modifier .{modifier} of {i.root}: {i.text}"
+                f"{where}: the simulator does not know the modifier .{modifier} of {i.root}: "
+                f"{i.text}"
             )
 
 

@@ -36,9 +36,7 @@ def stmatrix(g, i: Instruction) -> None:
 _KINDS = "f16 bf16 tf32 f32 f64 s8 u8 s32 e4m3 e5m2"
 
 
-@opcode(
-    "mma", f"sync aligned m16n8k8 m16n8k16 m16n8k32 row col satfinite kind::f8f6f4 {_KINDS}"
-)
+@opcode("mma", f"sync aligned m16n8k8 m16n8k16 m16n8k32 row col satfinite kind::f8f6f4 {_KINDS}")
 def mma(g, i: Instruction) -> None:
     """D = A·B + C on one warp's fragments."""
     shape = next(m for m in i.modifiers if m.startswith("m16"))

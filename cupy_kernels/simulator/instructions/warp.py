@@ -16,7 +16,7 @@ def shfl(g, i: Instruction) -> None:
     dest, in_range = _pair(i.operands[0])
     a, b, c, members = (g.read(o, "u4") for o in i.operands[1:5])
     mode = i.modifiers[1]
-    value = g.temporary(f"warp.shuffle({mode!r}, {a}, {b}, {c}, {members}, {g.mask()})")
+    value = g.temporary(f"warp.shuffle({mode!r}, {a}, {b}, {c}, {members}, {g.mask()}, {i.index})")
     g.write(dest, "u4", f"{value}[0]")
     if in_range is not None:
         g.write(in_range, "?", f"{value}[1]")
@@ -27,7 +27,7 @@ def vote(g, i: Instruction) -> None:
     """d = what the member lanes' predicates say together."""
     predicate, members = g.predicate(i, 1), g.read(i.operands[2], "u4")
     mode = i.modifiers[1]
-    call = f"warp.vote({mode!r}, {predicate}, {members}, {g.mask()})"
+    call = f"warp.vote({mode!r}, {predicate}, {members}, {g.mask()}, {i.index})"
     g.write(i.operands[0], "u4" if mode == "ballot" else "?", call)
 
 
@@ -36,7 +36,9 @@ def match(g, i: Instruction) -> None:
     """d = mask of the member lanes with the same value."""
     dest, agree = _pair(i.operands[0])
     value, members = g.source(i, 1), g.read(i.operands[2], "u4")
-    result = g.temporary(f"warp.match({i.modifiers[0]!r}, {value}, {members}, {g.mask()})")
+    result = g.temporary(
+        f"warp.match({i.modifiers[0]!r}, {value}, {members}, {g.mask()}, {i.index})"
+    )
     g.write(dest, "u4", f"{result}[0]")
     if agree is not None:
         g.write(agree, "?", f"{result}[1]")
@@ -46,7 +48,7 @@ def match(g, i: Instruction) -> None:
 def redux(g, i: Instruction) -> None:
     """d = reduction over the member lanes."""
     value, members = g.source(i, 1), g.read(i.operands[2], "u4")
-    call = f"warp.reduce({i.modifiers[1]!r}, {value}, {members}, {g.mask()})"
+    call = f"warp.reduce({i.modifiers[1]!r}, {value}, {members}, {g.mask()}, {i.index})"
     g.write(i.operands[0], g.dtype(i), call)
 
 
@@ -61,6 +63,6 @@ def elect(g, i: Instruction) -> None:
     """d|p = the elected lane; p is true in it alone."""
     dest, chosen = _pair(i.operands[0])
     members = g.read(i.operands[1], "u4")
-    result = g.temporary(f"warp.elect({members}, {g.mask()})")
+    result = g.temporary(f"warp.elect({members}, {g.mask()}, {i.index})")
     g.write(dest, "u4", f"{result}[0]")
     g.write(chosen, "?", f"{result}[1]")
