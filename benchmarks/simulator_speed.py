@@ -6,6 +6,7 @@ process, imports and NVRTC's own time left out (the PTX comes from the compiler'
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -98,7 +99,8 @@ def run() -> list[dict]:
 
 def _fresh_process(name):
     command = [sys.executable, "-m", "benchmarks.simulator_speed", name]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    one_core = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, env=one_core)
     if answer.returncode:
         raise RuntimeError(f"simulator_speed {name} failed:\n{answer.stderr[-2000:]}")
     return json.loads(answer.stdout.splitlines()[-1])
