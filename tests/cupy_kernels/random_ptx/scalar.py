@@ -188,7 +188,7 @@ class _Thread:
     def _integer(self, root, modifiers, kind, target, *sources):
         bits = int(kind[1:])
         if root in BITS:
-            raw = [self._raw(s) for s in sources]
+            raw = [self._raw(s) & ((1 << bits) - 1) for s in sources]
             result = BITS[root](bits, kind[0] == "s", modifiers, *raw)
             width = 32 if root in ("popc", "clz", "bfind") else bits
             return self._set(target, f"b{width}", result)
