@@ -23,6 +23,7 @@ from . import hardware_counters, results_file
 from .results_file import row
 
 ROOT = Path(__file__).parents[1]
+BATCH = 40  # kernels in one ncu process
 REQUIRED = ("load_sectors", "load_requests", "store_sectors", "store_requests")
 
 
@@ -137,29 +138,38 @@ def _child(names, folder):
 
 
 def _count_on_gpu(outcomes, folder):
-    """Counters of every kernel that ran: one ncu process, launches matched by their order."""
-    metrics = hardware_counters.available()
-    (folder / "metrics.txt").write_text("\n".join(metrics) + "\n")
-    waiting = [name for name, outcome in outcomes.items() if outcome.on_gpu is not None]
-    attempt = 0
+    """Counters of every kernel that ran; clues to gaps for those with a formula of their own."""
+    counterparts, clues = hardware_counters.available()
+    (folder / "metrics.txt").write_text("\n".join([*counterparts, *clues]) + "\n")
+    ran = [name for name, outcome in outcomes.items() if outcome.on_gpu is not None]
+    for first in range(0, len(ran), BATCH):
+        _count_batch(outcomes, ran[first : first + BATCH], counterparts, folder, f"ncu-{first}")
+    puzzling = [name for name in ran if _sampler()[name].counts]
+    if clues:
+        _count_batch(outcomes, puzzling, clues, folder, "ncu-clues")
+    counters = {name: outcome.hardware for name, outcome in outcomes.items()}
+    (folder / "counters.json").write_text(json.dumps(counters, indent=1))
+
+
+def _count_batch(outcomes, names, metrics, folder, log_name):
+    """One ncu process for several kernels, matched by their order; again behind one that fails."""
+    waiting, attempt = names, 0
     while waiting:
         attempt += 1
-        log = folder / f"ncu-{attempt}"
+        log = folder / f"{log_name}-{attempt}"
         command = ["-m", "benchmarks.gpu_launches", str(folder), *waiting]
         rows = hardware_counters.profile(command, metrics, log)
         for name, counters in zip(waiting, rows, strict=False):
             if not _is_named(counters["kernel"], _sampler()[name].kernel):
-                _log(f"ncu: {counters['kernel']} where {name} was expected; stopping the count")
-                rows = []
-                break
-            outcomes[name].hardware = counters
+                outcomes[name].trouble.append(f"ncu: shows {counters['kernel']} in its place")
+                return
+            outcomes[name].hardware |= counters
         waiting = waiting[len(rows) :]
         if waiting:
             said = _last_line(log.with_suffix(".err")) or _last_line(log.with_suffix(".csv"))
             outcomes[waiting[0]].trouble.append(f"ncu: {said}")
+            _log(f"ncu stopped at {waiting[0]}: {said}")
             waiting = waiting[1:] if rows else []
-    counters = {name: outcome.hardware for name, outcome in outcomes.items()}
-    (folder / "counters.json").write_text(json.dumps(counters, indent=1))
 
 
 def _random_programs(count):

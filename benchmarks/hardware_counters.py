@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cupy_kernels import ncu
 
+TIME_LIMIT_S = 240
 LSU = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
 
 
@@ -40,14 +41,15 @@ CLUES = re.compile(
 )
 
 
-def available() -> list[str]:
-    """Names of this GPU's metrics that bear on the comparison, `.sum` appended."""
+def available() -> tuple[list[str], list[str]]:
+    """This GPU's metrics, `.sum` appended: the counterparts, and the clues beside them."""
     wanted = {name for names in COUNTERPARTS.values() for name in names}
     command = [ncu._find_ncu(), "--query-metrics"]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
     named = re.findall(r"^\s*([a-z]\w+__\w+)", answer.stdout, re.MULTILINE)
-    found = {f"{name}.sum" for name in named if CLUES.search(name)}
-    return sorted(found | (wanted if not named else wanted & {f"{n}.sum" for n in named}))
+    here = {f"{name}.sum" for name in named} or wanted
+    clues = {f"{name}.sum" for name in named if CLUES.search(name)}
+    return sorted(wanted & here), sorted(clues - wanted)
 
 
 def profile(command: list[str], metrics: list[str], log: Path) -> list[dict]:
@@ -64,7 +66,10 @@ def profile(command: list[str], metrics: list[str], log: Path) -> list[dict]:
     wrapped += ["--metrics", ",".join(metrics), sys.executable, *command]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with log.with_suffix(".csv").open("w+") as out, log.with_suffix(".err").open("w") as err:
-        subprocess.run(wrapped, stdout=out, stderr=err, env=environment, timeout=540)
+        try:
+            subprocess.run(wrapped, stdout=out, stderr=err, env=environment, timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            err.write(f"ncu took more than {TIME_LIMIT_S} s\n")
         out.seek(0)
         return rows_of(out.read())
 
