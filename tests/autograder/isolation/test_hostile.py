@@ -363,6 +363,12 @@ def test_a_daemon_does_not_outlive_its_parent(grade):
     assert processes_with(f"sleep\0{NAP}\0", "cmdline") == []
 
 
+@pytest.mark.skipif(not ROOT, reason="without root the fork itself is refused")
+def test_a_death_is_noticed_though_a_fork_holds_the_channel_open(grade):
+    result = grade(kernel("import os, time\nif os.fork() == 0: time.sleep(60)\nos._exit(5)"))
+    assert "ended its own process (exit status 5)" in result.message
+
+
 def test_a_fork_bomb_is_frozen_and_ended(grade):
     bomb = """\
 import os, time
@@ -395,11 +401,6 @@ time.sleep(0.1)
     assert result.earned.total == 0
 
 
-def test_folders_nested_deeper_than_python_calls_are_cleared_away(grade):
-    dig = "import os\nfor _ in range(1200):\n    os.mkdir('d'); os.chdir('d')"
-    assert grade(kernel(dig), seconds=20).outcome is Outcome.PASS
-
-
 def test_odd_things_in_its_folder_are_cleared_away_and_nothing_else(grade, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -422,10 +423,8 @@ def test_the_child_sees_nothing_of_ours(grade, monkeypatch):
     look = """\
 import os, sys
 def total(x):
-    everything = repr((dict(os.environ), sys.argv, sys.path, os.getcwd()))
-    raise ValueError(everything)
+    everything = repr((dict(os.environ), sys.argv, sys.path))
+    leaks = [w for w in ("COURSE_SECRET", "1234", "/somewhere") if w in everything]
+    raise ValueError(f"leaks {leaks}, works in {os.path.basename(os.getcwd())}")
 """
-    text = said(grade(look, "total"))
-    assert "COURSE_SECRET" not in text
-    assert "/somewhere" not in text
-    assert "/work'" in text  # its folder
+    assert "leaks [], works in work" in said(grade(look, "total"))

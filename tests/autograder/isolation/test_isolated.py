@@ -1,5 +1,8 @@
 """Honest code in the isolated process: the same answers, the same meter, the same words."""
 
+import inspect
+import os
+import sys
 import threading
 
 import ml_dtypes
@@ -10,7 +13,7 @@ from autograder.candidate import StudentFault
 from autograder.in_process import InProcess
 from autograder.isolation.isolated import Cell, Isolated
 from autograder.isolation.limits import Limits
-from autograder.isolation.sandbox import Sandbox, no_wall, without_answers
+from autograder.isolation.sandbox import Sandbox, clear_away, no_wall, without_answers
 from reference_numpy.machine import Machine
 from tests.autograder.conftest import DOUBLE
 
@@ -170,3 +173,20 @@ def look():
     assert "def shifted_exp" in everything
     assert "BEGIN SOLUTION\n" not in everything
     assert "l = scale_a * l_a" not in everything
+
+
+def test_folders_nested_deeper_than_python_may_call_are_cleared_away(tmp_path, monkeypatch):
+    deep = tmp_path / "deep"
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+    for _ in range(300):
+        os.mkdir("d")
+        os.chdir("d")
+    os.chdir(tmp_path)
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 100)
+    try:
+        clear_away(deep)
+    finally:
+        sys.setrecursionlimit(usual)
+    assert not deep.exists()
