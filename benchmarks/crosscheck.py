@@ -76,12 +76,13 @@ def main(
 
 
 def _sampler():
-    """The sampler lives with the tests, at the root of the repository."""
+    """All cases by name. They live with the tests, at the root of the repository."""
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     from tests.cupy_kernels.sampler import SAMPLER
+    from tests.cupy_kernels.sampler.attention import ATTENTION
 
-    return SAMPLER
+    return SAMPLER | ATTENTION
 
 
 def _simulate(outcomes):

@@ -2,9 +2,8 @@
 
     python -m benchmarks.gpu_launches FOLDER NAME...
 
-Writes FOLDER/NAME.npz with the arguments after each launch. `FOLDER/launched` grows by a line
-before each launch and `FOLDER/finished` by one after it, so that the parent knows which kernel took
-the process down. Under ncu only these launches are profiled.
+Writes FOLDER/NAME.npz with the arguments after each launch, and a line to FOLDER/finished, so that
+the parent knows which kernel took the process down. Under ncu only these launches are profiled.
 """
 
 import sys
@@ -14,15 +13,15 @@ import numpy as np
 
 from cupy_kernels.nvrtc import compile_cubin
 from tests.cupy_kernels.sampler import SAMPLER
+from tests.cupy_kernels.sampler.attention import ATTENTION
 
 
 def main(folder: str, names: list[str]) -> None:
     """Launch each named case once."""
-    folder = Path(folder)
+    folder, cases = Path(folder), SAMPLER | ATTENTION
     for name in names:
-        kernel = load(SAMPLER[name], folder)
-        note(folder / "launched", name)
-        np.savez(folder / f"{name}.npz", **launch(SAMPLER[name], kernel))
+        kernel = load(cases[name], folder)
+        np.savez(folder / f"{name}.npz", **launch(cases[name], kernel))
         note(folder / "finished", name)
 
 

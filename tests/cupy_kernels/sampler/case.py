@@ -34,11 +34,12 @@ class Case:
     formats: dict[str, Format] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     printed: str | None = None
+    folder: Path = KERNELS
 
     @property
     def file(self):
         """The CUDA source."""
-        return KERNELS / f"{self.name}.cu"
+        return self.folder / f"{self.name}.cu"
 
     @property
     def source(self):

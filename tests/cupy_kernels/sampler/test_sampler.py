@@ -3,13 +3,14 @@
 import pytest
 
 from . import SAMPLER
+from .attention import ATTENTION
 from .case import KERNELS
 from .simulate import simulate
 
 
-@pytest.mark.parametrize("name", SAMPLER)
+@pytest.mark.parametrize("name", SAMPLER | ATTENTION)
 def test_equals_the_truth(name):
-    case = SAMPLER[name]
+    case = (SAMPLER | ATTENTION)[name]
     arguments, expected = case.arguments()
     counts = simulate(case, arguments)
     assert case.differences(arguments, expected) == []
