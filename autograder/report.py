@@ -5,7 +5,7 @@ colours them (rich), and the notebook has its own form of the same parts (`repor
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TextIO
 
@@ -48,14 +48,22 @@ class Invariant:
 
 
 def invariants(findings: Iterable[Finding]) -> list[Invariant]:
-    """The findings by invariant, in the order they were first tried; the worst one is shown."""
+    """The findings by invariant, in the order they were first tried; the worst one is shown.
+
+    One mistake breaks many invariants: its cause is said in full the first time only.
+    """
     by_name: dict[str, list[Finding]] = {}
     for finding in findings:
         by_name.setdefault(finding.invariant, []).append(finding)
-    return [
-        Invariant(name, all(f.passed for f in tried), len(tried), max(tried, key=_badness))
-        for name, tried in by_name.items()
-    ]
+    said: set[str] = set()
+    found = []
+    for name, tried in by_name.items():
+        shown = max(tried, key=_badness)
+        if shown.cause and shown.cause in said:
+            shown = replace(shown, cause="the same")
+        said.add(shown.cause)
+        found.append(Invariant(name, all(f.passed for f in tried), len(tried), shown))
+    return found
 
 
 def _badness(finding: Finding) -> tuple[bool, float]:
