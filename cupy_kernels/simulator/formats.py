@@ -19,8 +19,18 @@ E4M3_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e4m3fn).astype(F3
 E5M2_TO_FLOAT = np.arange(256, dtype=U8).view(ml_dtypes.float8_e5m2).astype(F32)
 
 
-_BELOW_FLOAT = np.int64(0x1FFFFFFF)  # the bits of a float64 that a float32 does not keep
-_HALFWAY = np.int64(0x10000000)
+_TIE_MASKS: dict[tuple, tuple] = {}
+
+
+def _tie_masks(shape: tuple) -> tuple:
+    """The float64 bits that a float32 lacks, and their value halfway between two float32.
+
+    Full-size arrays, since NumPy is several times slower where it has to broadcast a scalar.
+    """
+    if len(_TIE_MASKS) > 64:
+        _TIE_MASKS.clear()
+    masks = np.full(shape, 0x1FFFFFFF, np.int64), np.full(shape, 0x10000000, np.int64)
+    return _TIE_MASKS.setdefault(shape, masks)
 
 
 def fma32(a, b, c):
@@ -31,7 +41,8 @@ def fma32(a, b, c):
     """
     product = a * b
     total = product + c
-    if np.count_nonzero((total.view(np.int64) & _BELOW_FLOAT) == _HALFWAY):
+    missing, half = _TIE_MASKS.get(total.shape) or _tie_masks(total.shape)
+    if np.count_nonzero((total.view(np.int64) & missing) == half):
         part = total - product
         error = (product - (total - part)) + (c - part)
         total = round_to_odd(total, error)

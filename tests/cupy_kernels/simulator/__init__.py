@@ -1,0 +1,1 @@
+"""The simulator's parts, each against a plain computation."""
