@@ -6,6 +6,7 @@ from . import (  # noqa: F401  each module enters its cases into SAMPLER
     integers,
     memory,
     narrow_floats,
+    random_addresses,
     tensor_cores,
     traffic,
     warps,
