@@ -45,7 +45,8 @@ def fma32(a, b, c):
     if np.count_nonzero((total.view(np.int64) & missing) == half):
         part = total - product
         error = (product - (total - part)) + (c - part)
-        total = round_to_odd(total, error)
+        if np.count_nonzero(error):
+            total = round_to_odd(total, error)
     return total.astype(F32)
 
 

@@ -260,6 +260,8 @@ class BufferHistory:
     def _unordered(self, access, block, cell, clash, before, source, fences) -> tuple | None:
         for k in np.flatnonzero(clash):
             other = self.accesses[source[cell[k]]]
+            if access.site.kind == "load" and "cas" in other.site.instruction.modifiers:
+                continue  # a first guess for a compare-and-swap loop may be stale
             if fences.active and before[k] != MANY:
                 a, b = (int(before[k]), other.time), (int(block[k]), access.time)
                 if fences.ordered(*a, *b) or fences.ordered(*b, *a):

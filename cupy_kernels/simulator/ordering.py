@@ -23,6 +23,7 @@ class Ordering:
         self.all_blocks = 0  # min(block_sync): everything older is ordered for everybody
         self.lane_sync = np.zeros((1, geometry.threads), np.int64)
         self.clock: np.ndarray | None = None
+        self.alike = True  # every block has met the same synchronisations
 
     def block_barrier(self, blocks: np.ndarray | None = None) -> None:
         """A barrier over all threads of ``blocks`` (bool per block; None: all of the wave)."""
@@ -32,6 +33,7 @@ class Ordering:
         else:
             self.block_sync[blocks] = self.time
         self.all_blocks = int(self.block_sync.min())
+        self._compare_blocks()
 
     def warp_barrier(self, lanes: np.ndarray | None = None) -> None:
         """``__syncwarp`` executed by ``lanes`` (None: all)."""
@@ -42,12 +44,18 @@ class Ordering:
         if lanes.shape[0] > self.lane_sync.shape[0]:
             self.lane_sync = np.repeat(self.lane_sync, lanes.shape[0], axis=0)
         self.lane_sync = np.where(lanes, self.time, self.lane_sync)
+        self._compare_blocks()
+
+    def _compare_blocks(self) -> None:
+        same_barriers = self.all_blocks == int(self.block_sync.max())
+        self.alike = same_barriers and self.lane_sync.shape[0] == 1 and self.clock is None
 
     def own_clock(self, block: int) -> np.ndarray:
         """The clock matrix of one block, shape (warps, warps)."""
         if self.clock is None:
             warps = self.geometry.warps
             self.clock = np.zeros((self.geometry.blocks, warps, warps), np.int64)
+            self.alike = self.geometry.blocks == 1
         return self.clock[block]
 
     def partial_barrier(self, block: int, arriving: np.ndarray, waiting: np.ndarray) -> None:

@@ -104,9 +104,9 @@ class Shadow:
     def _alias(self) -> None:
         self.unsigned_writes = self.writes.view(np.uint64)
 
-    def make_room(self, touched: Cells) -> None:
-        """Keep one row per block from now on if the access differs between blocks."""
-        if touched.rows > self.rows:
+    def make_room(self) -> None:
+        """Keep one row per block from now on if blocks differ in this access or in order."""
+        if self.rows == 1 and self.geometry.blocks > 1:
             self.rows = self.geometry.blocks
             self.writes = np.tile(self.writes, self.rows)
             self.reads = np.tile(self.reads, self.rows)
@@ -122,8 +122,8 @@ class Shadow:
 
     def read(self, touched: Cells, first: int, instruction: int, atomic: int = 0) -> Clash | None:
         """Check a read of the cells from ``first`` on and log it."""
-        if touched.rows > self.rows:
-            self.make_room(touched)
+        if touched.rows > self.rows or not self.ordering.alike:
+            self.make_room()
         index = touched.index if touched.rows == self.rows else self._where(touched)[0]
         stamps = self.unsigned_writes[first:].take(index, mode="clip")
         if stamps.size and int(np.maximum.reduce(stamps)) >= self.ordering.all_blocks << TIME:
@@ -148,8 +148,8 @@ class Shadow:
 
         An atomic also reads: it passes ``ATOMIC`` and ``must_be_written``.
         """
-        if touched.rows > self.rows:
-            self.make_room(touched)
+        if touched.rows > self.rows or not self.ordering.alike:
+            self.make_room()
         index, words, _ = self._where(touched)
         limit = self.ordering.all_blocks << TIME
         self._settle_reads(first, first + touched.span)
@@ -169,8 +169,8 @@ class Shadow:
 
     def land(self, touched: Cells, first: int, instruction: int) -> None:
         """An asynchronous copy completes: its cells become plain writes of the issuing lanes."""
-        if touched.rows > self.rows:
-            self.make_room(touched)
+        if touched.rows > self.rows or not self.ordering.alike:
+            self.make_room()
         index, words, _ = self._where(touched)
         stamp = (self.ordering.time << TIME) | (instruction << INSTRUCTION)
         self.writes[first:][index] = words | stamp
