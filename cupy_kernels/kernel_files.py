@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from cupy_kernels.nvrtc import KERNEL_DIR, Compilation
 from cupy_kernels.raw_kernel import RawKernel
 
+# Lines that mark what a lesson leaves to the student. They are no part of the kernel: without them
+# its text is that of the solved lesson, so both compile once and find the same shipped PTX.
+LESSON_MARKER = re.compile(r"^ *// (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class KernelFile:
@@ -18,12 +22,15 @@ class KernelFile:
 
     @property
     def source(self) -> str:
-        """The CUDA source. Raises FileNotFoundError naming the files there are."""
+        """The CUDA source, lesson markers left out.
+
+        Raises FileNotFoundError naming the files there are.
+        """
         path = KERNEL_DIR / self.filename
         if not path.is_file():
             there = ", ".join(sorted(file.name for file in KERNEL_DIR.glob("*.cu")))
             raise FileNotFoundError(f"no kernel file {self.filename} (there are: {there})")
-        return path.read_text()
+        return LESSON_MARKER.sub("", path.read_text())
 
     @functools.cache  # noqa: B019 (one entry for each kernel of the course)
     def kernel(self, device: str | None = None) -> RawKernel:

@@ -12,9 +12,11 @@ extern "C" __global__ void naive_scores(
     float* __restrict__ s,        // [batch, heads, Nq, Nk]
     int heads, int kv_heads, int Nq, int Nk, int d, float scale, int causal) {
     // ---- Which score is mine ----------------------------------------------------------------
+    // BEGIN SOLUTION
     const int j = blockIdx.x * blockDim.x + threadIdx.x;  // key
     const int i = blockIdx.y * blockDim.y + threadIdx.y;  // query
     if (i >= Nq || j >= Nk) return;                       // the last tiles may stick out
+    // END SOLUTION
 
     const int head = blockIdx.z % heads, batch = blockIdx.z / heads;
     const int kv_head = head / (heads / kv_heads);  // query heads of one group share K and V
@@ -25,13 +27,17 @@ extern "C" __global__ void naive_scores(
 
     // ---- Dot product ------------------------------------------------------------------------
     float score = 0.0f;
+    // BEGIN SOLUTION
     for (int c = 0; c < d; ++c) {
         score += q[query_row * d + c] * k[key_row * d + c];
     }
+    // END SOLUTION
 
     // ---- Mask and store ---------------------------------------------------------------------
     // Bottom-right aligned: the last query sees all keys, also when Nq ≠ Nk. A masked score is
     // still computed and stored; this version saves nothing by being causal.
+    // BEGIN SOLUTION
     const bool visible = !causal || j <= i + Nk - Nq;
     s[query_row * Nk + j] = visible ? scale * score : -INFINITY;
+    // END SOLUTION
 }

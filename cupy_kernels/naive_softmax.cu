@@ -22,7 +22,10 @@ extern "C" __global__ void naive_softmax(
     // ---- Pass 1: the row's maximum m --------------------------------------------------------
     // Neighbouring threads take neighbouring keys in all three passes: 4 sectors a warp request.
     float m = -INFINITY;
+    // BEGIN SOLUTION
     for (int j = threadIdx.x; j < Nk; j += blockDim.x) m = fmaxf(m, s[j]);
+    // END SOLUTION
+
     m = block_max(m, per_warp);
 
     // A row with no visible key has m = −∞, and −∞ − (−∞) would be NaN: shift by 0 instead.
@@ -30,13 +33,22 @@ extern "C" __global__ void naive_softmax(
 
     // ---- Pass 2: the denominator l ----------------------------------------------------------
     float l = 0.0f;
+    // BEGIN SOLUTION
     for (int j = threadIdx.x; j < Nk; j += blockDim.x) l += expf(s[j] - shift);
+    // END SOLUTION
+
     l = block_sum(l, per_warp);
 
     // ---- Pass 3: write the probabilities ----------------------------------------------------
     // l is 0 only for a fully masked row: its probabilities, and with them O, are 0.
     const float inverse = l > 0.0f ? 1.0f / l : 0.0f;
+    // BEGIN SOLUTION
     for (int j = threadIdx.x; j < Nk; j += blockDim.x) p[j] = expf(s[j] - shift) * inverse;
+    // END SOLUTION
 
-    if (threadIdx.x == 0) lse[row] = m + logf(l);  // −∞ for a fully masked row
+    // ---- One thread stores the LSE ----------------------------------------------------------
+    // l = 0 gives −∞, which is right for a fully masked row.
+    // BEGIN SOLUTION
+    if (threadIdx.x == 0) lse[row] = m + logf(l);
+    // END SOLUTION
 }

@@ -12,9 +12,11 @@ extern "C" __global__ void naive_weighted_sum(
     float* __restrict__ o,        // [batch, heads, Nq, d]
     int heads, int kv_heads, int Nq, int Nk, int d) {
     // ---- Which element is mine --------------------------------------------------------------
+    // BEGIN SOLUTION
     const int c = blockIdx.x * blockDim.x + threadIdx.x;  // column
     const int i = blockIdx.y * blockDim.y + threadIdx.y;  // query
     if (i >= Nq || c >= d) return;
+    // END SOLUTION
 
     const int head = blockIdx.z % heads, batch = blockIdx.z / heads;
     const int kv_head = head / (heads / kv_heads);
@@ -23,9 +25,11 @@ extern "C" __global__ void naive_weighted_sum(
 
     // ---- Weighted sum of the rows of V ------------------------------------------------------
     // Masked keys have weight 0 and are read all the same.
+    // BEGIN SOLUTION
     float sum = 0.0f;
     for (int j = 0; j < Nk; ++j) {
         sum += p[query_row * Nk + j] * v[(first_key_row + j) * d + c];
     }
     o[query_row * d + c] = sum;
+    // END SOLUTION
 }
