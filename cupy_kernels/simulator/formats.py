@@ -25,7 +25,7 @@ _TIE_MASKS: dict[tuple, tuple] = {}
 def _tie_masks(shape: tuple) -> tuple:
     """The float64 bits that a float32 lacks, and their value halfway between two float32.
 
-    Full-size arrays, since NumPy is several times slower where it has to broadcast a scalar.
+    Full-size arrays, since NumPy is slower where it has to broadcast a scalar.
     """
     if len(_TIE_MASKS) > 64:
         _TIE_MASKS.clear()
@@ -37,17 +37,23 @@ def fma32(a, b, c):
     """float32 ``a·b + c`` of operands given as float64, rounded once.
 
     The product is exact. The float64 sum is rounded, so a second rounding to float32 could go
-    wrong where the sum lies exactly between two float32 numbers; only there it costs more.
+    wrong where the sum lies exactly between two float32 numbers. Such a sum has three zero bytes
+    at its low end: in short arrays a search of the bytes rules it out at little cost.
     """
     product = a * b
     total = product + c
-    missing, half = _TIE_MASKS.get(total.shape) or _tie_masks(total.shape)
-    if np.count_nonzero((total.view(np.int64) & missing) == half):
-        part = total - product
-        error = (product - (total - part)) + (c - part)
-        if np.count_nonzero(error):
-            total = round_to_odd(total, error)
+    if total.size > 1024 or b"\0\0\0" in total.tobytes():
+        total = _settle_ties(product, c, total)
     return total.astype(F32)
+
+
+def _settle_ties(product, c, total):
+    missing, half = _TIE_MASKS.get(total.shape) or _tie_masks(total.shape)
+    if not np.count_nonzero((total.view(np.int64) & missing) == half):
+        return total
+    part = total - product
+    error = (product - (total - part)) + (c - part)
+    return round_to_odd(total, error) if np.count_nonzero(error) else total
 
 
 def round_to_odd(total, error):
