@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from cupy_kernels.compile_errors import CompileError, NvrtcNotFound
-from cupy_kernels.forward import FORWARD_KERNELS
 from cupy_kernels.nvrtc import compile_ptx
+from cupy_kernels.registry import BACKWARD_KERNELS, FORWARD_KERNELS
 from cupy_kernels.resources import all_resources
 
 
@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m cupy_kernels", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    listing = commands.add_parser("list", help="the kernels that forward(...) knows")
+    listing = commands.add_parser("list", help="the kernels of forward(...) and backward(...)")
     listing.set_defaults(run=_list)
     for name, run, arch, what in (
         ("resources", _resources, "sm_90a", "registers, spills and memory of every kernel in FILE"),
@@ -45,7 +45,7 @@ def _parser():
 def _list(arguments):
     rows = [
         {"name": k.name, "dtypes": k.dtypes, "head_dims": k.head_dims, "summary": k.summary}
-        for k in FORWARD_KERNELS.values()
+        for k in (*FORWARD_KERNELS.values(), *BACKWARD_KERNELS.values())
     ]
     if arguments.json:
         print(json.dumps(rows, indent=1))

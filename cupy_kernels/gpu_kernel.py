@@ -88,7 +88,7 @@ def _on_device(parameter, arg, copies):
         if _span(arg) not in copies:
             copies[_span(arg)] = arg, cupy.asarray(_bytes_of(arg))
         return copies[_span(arg)][1]
-    if hasattr(arg, "dtype") and arg.dtype.kind not in "biufc":
+    if not parameter.is_pointer and hasattr(arg, "dtype") and arg.dtype.kind not in "biufc":
         # A struct, tensor map, bf16 or fp8 by value: CuPy passes one opaque element as its bytes.
         return np.asarray(arg).reshape(1).view(f"V{arg.dtype.itemsize}")
     return arg

@@ -59,10 +59,11 @@ def _read(path):
 
 
 def kernels_to_ship() -> dict[str, Compilation]:
-    """What the course ships PTX of, by file name: every kernel that `forward` knows."""
-    from cupy_kernels.forward import FORWARD_KERNELS
+    """What the course ships PTX of, by file name: every kernel of the registry."""
+    from cupy_kernels.registry import BACKWARD_KERNELS, FORWARD_KERNELS
 
-    files = [file for kernel in FORWARD_KERNELS.values() for file in kernel.files]
+    kernels = [*FORWARD_KERNELS.values(), *BACKWARD_KERNELS.values()]
+    files = [file for kernel in kernels for file in kernel.files]
     return {file.ptx_name: file.compilation for file in files}
 
 

@@ -3,10 +3,10 @@ import pytest
 
 from cupy_kernels import forward, list_kernels, measure
 from cupy_kernels.attention import Attention, cdiv
-from cupy_kernels.forward import FORWARD_KERNELS
 from cupy_kernels.kernel_files import KernelFile
 from cupy_kernels.naive_forward import SCORES, naive_forward
 from cupy_kernels.nvrtc import KERNEL_DIR
+from cupy_kernels.registry import FORWARD_KERNELS
 
 SECTOR = 32
 
