@@ -3,10 +3,15 @@
 import argparse
 import sys
 
-from . import crosscheck, results_file, simulator_speed
+from . import attention, crosscheck, results_file, simulator_speed
 
 # A suite is a function without arguments that returns rows.
-SUITES = {"simulator": simulator_speed.run}
+SUITES = {
+    "simulator": simulator_speed.run,
+    "forward": attention.run_forward,
+    "backward": attention.run_backward,
+    "ladder": attention.run_ladder,
+}
 
 
 def main(argv: list[str] | None = None) -> int:
