@@ -6,6 +6,7 @@ from autograder import check, doctor, hint, progress, ready
 from importlib import import_module
 
 _HOMES = {
+    "CudaKernel": "autograder.cuda_kernel",
     "check": "autograder.notebook",
     "hint": "autograder.notebook",
     "progress": "autograder.notebook",

@@ -51,7 +51,7 @@ class ForwardCauses:
 
     def of(self, fx: Fixture, O: np.ndarray) -> str:
         """The mistake that turns attention on `fx` into this O (Nq, d), or ""."""
-        return self._common or _matching(
+        return self._common or matching(
             O,
             wrong_forward(fx, "")[0],
             ((text, wrong_forward(fx, name)[0]) for name, text in FORWARD_MISTAKES.items()),
@@ -60,7 +60,7 @@ class ForwardCauses:
     @cached_property
     def _common(self) -> str:
         for name, text in FORWARD_MISTAKES.items():
-            if all(_alike(O, wrong_forward(fx, name)[0]) for fx, O in self.outputs):
+            if all(alike(O, wrong_forward(fx, name)[0]) for fx, O in self.outputs):
                 return text
         return ""
 
@@ -76,7 +76,7 @@ def lse_cause(fx: Fixture, LSE: np.ndarray) -> str:
             "l was stored: LSE = m + ln l": l,
             "the logarithm is to base 2: LSE uses the natural one": m + np.log2(l),
         }
-    return _matching(LSE, right, stored_instead.items())
+    return matching(LSE, right, stored_instead.items())
 
 
 def wrong_forward(fx: Fixture, mistake: str) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
@@ -159,7 +159,7 @@ def gradient_cause(fx: Fixture, name: str, got: np.ndarray) -> str:
         "dV": pieces.wrong_dV,
     }[name]()
     right = {"dQ": pieces.dQ, "dK": pieces.dK, "dV": pieces.dV}[name]
-    return _matching(got, right, mistakes.items())
+    return matching(got, right, mistakes.items())
 
 
 class _GradientPieces:
@@ -229,16 +229,15 @@ class _GradientPieces:
         return visited[0], visited[-1]
 
 
-def _matching(
-    got: np.ndarray, right: np.ndarray, mistakes: Iterable[tuple[str, np.ndarray]]
-) -> str:
+def matching(got: np.ndarray, right: np.ndarray, mistakes: Iterable[tuple[str, np.ndarray]]) -> str:
+    """The first mistake (text, wrong result) that `got` looks like, or ""."""
     for text, wrong in mistakes:
-        if not _alike(wrong, right) and _alike(got, wrong):
+        if not alike(wrong, right) and alike(got, wrong):
             return text
     return ""
 
 
-def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
     """Same NaN and infinities, and elsewhere within a part in two thousand of the largest."""
     a = np.asarray(a, np.float64)
     finite = np.isfinite(b)

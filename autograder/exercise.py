@@ -17,6 +17,7 @@ LESSON_FILES = (
     "lesson_03_flash1_forward",
     "lesson_04_flash_backward",
     "lesson_05_flash2_forward",
+    "lesson_06_first_cuda_kernels",
 )
 
 
@@ -44,6 +45,7 @@ class Exercise:
         examine: `examine(candidate, tier, seed)` yields findings in the order they are tried.
         hints: given out one at a time, from a nudge to nearly the answer.
         is_value: True when the student hands in a value rather than a function.
+        kernel: name of the CUDA kernel that is asked for; "" where none is.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Exercise:
     hints: tuple[str, ...]
     points: Points = Points()
     is_value: bool = False
+    kernel: str = ""
 
     def shipped_answer(self) -> Any:
         """The course's own function or value for this exercise."""

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from autograder.exercise import Exercise, get_exercise
+from autograder.cuda_kernel import CudaKernel
+from autograder.exercise import Exercise, all_exercises, get_exercise
 from autograder.grading import grade_function
 from autograder.progress_file import ProgressFile
 from autograder.progress_table import Progress
@@ -17,7 +18,8 @@ def check(function_or_value: Any, exercise_id: str | None = None) -> Report:
 
     Args:
         function_or_value: your function, or the value that is asked for.
-        exercise_id: the exercise; not needed for a function that has its name.
+        exercise_id: the exercise; not needed for a function that has its name, nor for a
+            CudaKernel whose kernel only one exercise asks for.
 
     Raises KeyError, naming the exercises there are, for an id that is none of them.
     """
@@ -81,6 +83,18 @@ def progress() -> Progress:
 
 def _exercise_of(function_or_value: Any, exercise_id: str | None) -> Exercise:
     name = exercise_id or getattr(function_or_value, "__name__", None)
+    if name is None and isinstance(function_or_value, CudaKernel):
+        name = _asked_for(function_or_value)
     if name is None:
         raise KeyError('a value has no name: say which exercise it answers, check(value, "id")')
     return get_exercise(name)
+
+
+def _asked_for(kernel: CudaKernel) -> str | None:
+    """The one exercise that asks for a kernel of this name; None if there is no such one."""
+    try:
+        name = kernel.name
+    except ValueError:
+        return None
+    found = [exercise.id for exercise in all_exercises().values() if exercise.kernel == name]
+    return found[0] if len(found) == 1 else None

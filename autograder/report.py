@@ -80,6 +80,11 @@ def traffic_shown(traffic: list[TrafficFinding]) -> tuple[list[TrafficFinding], 
     return shown, len(fixtures) - len(wrong), len(fixtures)
 
 
+def memories(traffic: Iterable[TrafficFinding]) -> str:
+    """Which memories the rows are about."""
+    return "HBM and shared-memory" if any(row.array == "shared" for row in traffic) else "HBM"
+
+
 def headline(result: Result) -> str:
     """What stands after the verdict: exercise, points, seconds."""
     points = f"{result.earned.total:g} of {result.possible.total:g} points"
@@ -150,7 +155,7 @@ def _traffic_lines(traffic: list[TrafficFinding]) -> list[Line]:
     if not rows:
         return []
     of = f"fixture {rows[0].fixture}; " if rows[0].fixture else ""
-    title = f"  HBM traffic in bytes ({of}{right} of {tried} fixtures right)"
+    title = f"  {memories(rows)} traffic in bytes ({of}{right} of {tried} fixtures right)"
     columns = f"  {'':<9}{'array':<7}{'':<9}{'measured':>12}{'at least':>12}{'at most':>12}"
     lines: list[Line] = [[("", title)], [("quiet", columns)]]
     for row in rows:

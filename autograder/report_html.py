@@ -14,6 +14,7 @@ from autograder.report import (
     headline,
     invariants,
     measure,
+    memories,
     next_step,
     printed,
     traffic_shown,
@@ -63,7 +64,7 @@ def _traffic(traffic: list[TrafficFinding]) -> str:
     if not rows:
         return ""
     of = f"fixture {escape(rows[0].fixture)}; " if rows[0].fixture else ""
-    caption = f"HBM traffic in bytes ({of}{right} of {tried} fixtures right)"
+    caption = f"{memories(rows)} traffic in bytes ({of}{right} of {tried} fixtures right)"
     titles = ("array", "", "measured", "at least", "at most", "verdict")
     head = "".join(f"<th scope='col' style='{_CELL.format('left')}'>{t}</th>" for t in titles)
     body = "".join(map(_traffic_row, rows))

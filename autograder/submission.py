@@ -1,7 +1,8 @@
 """A notebook as it was handed in: which exercises it owes, and the cells that answer them.
 
 Only exercise cells and helper cells count. An exercise cell names its exercise in its metadata
-(`exercise: ID`); where that was lost, a cell whose only top-level function is `ID` will do.
+(`exercise: ID`); where that was lost, a cell whose only top-level function is `ID` will do, or,
+for an exercise that asks for a value, one that assigns to `ID`.
 """
 
 import ast
@@ -66,7 +67,7 @@ class Submission:
                 return runnable
             if cell.helper:
                 runnable.append(_required(cell, f"helper cell {cell.number}"))
-            elif cell.exercise or _only_function(cell.source) in self.expected:
+            elif cell.exercise or _answers(cell.source) & set(self.expected):
                 runnable += _definitions(cell)
         raise AssertionError("a cell's own number is among the numbers of the cells")
 
@@ -75,7 +76,7 @@ class Submission:
         found = found or [
             cell
             for cell in self.cells
-            if cell.exercise is None and _only_function(cell.source) == exercise_id
+            if cell.exercise is None and exercise_id in _answers(cell.source)
         ]
         if not found:
             raise StudentFault(
@@ -174,7 +175,7 @@ def _expected(
     owed = set(_exercises_of(_lesson_in_metadata(notebook, lesson)))
     named = {cell.exercise for cell in cells if cell.exercise}
     if not owed:
-        named |= {_only_function(cell.source) for cell in cells} & set(every)
+        named |= {name for cell in cells for name in _answers(cell.source)}
     known = [name for name in every if name in owed | named]
     return (*known, *sorted(named - set(known)))
 
@@ -195,13 +196,25 @@ def _lesson_in_name(path: Path) -> int | None:
     return int(number[1]) if number else None
 
 
-def _only_function(source: str) -> str | None:
-    """Name of the cell's only top-level function, if it has exactly one."""
+def _answers(source: str) -> set[str]:
+    """The exercises that a cell without metadata answers, by what stands at its top level."""
     try:
-        names = [n.name for n in python_of(source)[1].body if isinstance(n, ast.FunctionDef)]
+        body = python_of(source)[1].body
+        functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+        values = [target.id for node in body for target in _targets(node)]
     except SyntaxError:  # the broken cell may still be the one: go by its text
-        names = re.findall(r"^def (\w+)", source, re.MULTILINE)
-    return names[0] if len(names) == 1 else None
+        functions = re.findall(r"^def (\w+)", source, re.MULTILINE)
+        values = re.findall(r"^(\w+)\s*=(?!=)", source, re.MULTILINE)
+    every = catalogue.all_exercises()
+    found = set(functions) if len(functions) == 1 else set()
+    found |= {name for name in values if name in every and every[name].is_value}
+    return found & set(every)
+
+
+def _targets(node: ast.stmt) -> list[ast.Name]:
+    """The plain names that a statement assigns to."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [target for target in targets if isinstance(target, ast.Name)]
 
 
 def _required(cell: NotebookCell, label: str) -> Cell:

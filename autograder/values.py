@@ -2,12 +2,15 @@
 
 Numbers, booleans, strings, None, arrays, and lists, tuples and dicts of these. A value becomes a
 JSON tree plus the raw bytes of its arrays, and comes back as base classes only: an ndarray
-subclass or an object with clever operators arrives as the bytes it holds, or not at all.
+subclass or an object with clever operators arrives as the bytes it holds, or not at all. A
+CudaKernel, which is four texts, travels as a dict of them.
 """
 
 from typing import Any
 
 import numpy as np
+
+from autograder.cuda_kernel import CudaKernel
 
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = frozenset(("bool", *_INTEGERS, "float16", "bfloat16", "float32", "float64"))
@@ -62,6 +65,8 @@ def _tree(value: Any, chunks: list[bytes], depth: int) -> Any:
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [_tree(item, chunks, depth - 1) for item in value]}
+    if isinstance(value, CudaKernel):
+        return _tree(CudaKernel.as_dict(value), chunks, depth)
     if isinstance(value, dict):
         items = [[_key(key), _tree(item, chunks, depth - 1)] for key, item in value.items()]
         return {"dict": items}

@@ -9,15 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
+from autograder.cuda_kernel import CudaKernel
 from autograder.exercise import get_exercise
 
 
-def rewritten(exercise_id: str, changes: dict[str, str]) -> Callable:
+def rewritten(exercise_id: str, changes: dict[str, str]) -> Callable | CudaKernel:
     """The shipped answer of an exercise with each text on the left replaced by the right.
 
     Every text must occur exactly once. Raises ValueError otherwise.
     """
     exercise = get_exercise(exercise_id)
+    if exercise.kernel:
+        return rewritten_kernel(exercise.shipped_answer(), changes)
     module_name, function_name = exercise.answer.split(":")
     source = inspect.getsource(import_module(module_name))
     for old, new in changes.items():
@@ -29,6 +32,17 @@ def rewritten(exercise_id: str, changes: dict[str, str]) -> Callable:
     return namespace[function_name]
 
 
+def rewritten_kernel(kernel: CudaKernel, changes: dict[str, str]) -> CudaKernel:
+    """The kernel with each text replaced, in its source or in its launch, where it occurs once."""
+    texts = kernel.as_dict()
+    for old, new in changes.items():
+        places = [name for name, text in texts.items() for _ in range(text.count(old))]
+        if len(places) != 1:
+            raise ValueError(f"{kernel.name} holds {len(places)} times, not once: {old}")
+        texts[places[0]] = texts[places[0]].replace(old, new)
+    return CudaKernel(**texts)
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One wrong version of an exercise and what has to give it away.
@@ -36,7 +50,7 @@ class Mutant:
     Attributes:
         name: what is wrong with it.
         exercise: the exercise it pretends to solve.
-        changes: old text → new text in the reference's module.
+        changes: old text → new text in the reference's module, or in the kernel and its launch.
         fixture: a fixture on which it must fail.
         array: for a traffic mutant, the array whose bytes are wrong; "" for a wrong result.
         cause: words the report must contain about the likely cause; "" where none is named.
@@ -52,6 +66,6 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.exercise}-{self.name}"
 
-    def build(self) -> Callable:
-        """The wrong function."""
+    def build(self) -> Callable | CudaKernel:
+        """The wrong function or kernel."""
         return rewritten(self.exercise, self.changes)

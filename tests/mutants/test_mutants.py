@@ -5,7 +5,7 @@ import pytest
 from autograder.exercise import all_exercises
 from autograder.grading import grade_function
 from autograder.result import Outcome
-from tests.mutants import backward, forward, softmax, traffic
+from tests.mutants import backward, cuda_first_kernels, forward, softmax, traffic
 from tests.mutants.mutant import Mutant
 
 WRONG_RESULTS = [
@@ -17,6 +17,7 @@ WRONG_RESULTS = [
     *softmax.FIRST_KERNELS,
     *softmax.THREE_KERNELS,
     *softmax.WARP_SPLIT,
+    *cuda_first_kernels.WRONG_RESULTS,
 ]
 WRONG_TRAFFIC = [
     *traffic.FLASH1,
@@ -24,6 +25,7 @@ WRONG_TRAFFIC = [
     *traffic.BACKWARD,
     *traffic.THREE_KERNELS,
     *traffic.FIRST_KERNELS,
+    *cuda_first_kernels.WRONG_TRAFFIC,
 ]
 
 

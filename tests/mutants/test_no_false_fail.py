@@ -66,6 +66,39 @@ VARIANTS = {
         "online_softmax",
         {"p.sum(axis=-1)": "np.cumsum(p, axis=-1)[..., -1]"},
     ),
+    "scores, sums backwards": (
+        "cuda_scores",
+        {"for (int c = 0; c < d; ++c)": "for (int c = d - 1; c >= 0; --c)"},
+    ),
+    "scores, scale goes first": (
+        "cuda_scores",
+        {"? scale * score": "? score", "score += q[": "score += scale * q["},
+    ),
+    "scores, two roundings": (
+        "cuda_scores",
+        {"score += q[query_row * d + c] * k[": "score = __fadd_rn(score, q[query_row * d + c] * k["}
+        | {"key_row * d + c];": "key_row * d + c]);"},
+    ),
+    "softmax, exp2": (
+        "cuda_softmax",
+        {
+            "l += expf(s[j] - shift)": "l += exp2f(1.44269504f * (s[j] - shift))",
+            "p[j] = expf(s[j] - shift)": "p[j] = exp2f(1.44269504f * (s[j] - shift))",
+        },
+    ),
+    "softmax, divides": ("cuda_softmax", {"* inverse;": "/ (l > 0.0f ? l : 1.0f);"}),
+    "row sum, warps backwards": (
+        "cuda_row_sum",
+        {"for (int w = 0; w < warps; ++w)": "for (int w = warps - 1; w >= 0; --w)"},
+    ),
+    "row sum, one warp": (
+        "cuda_row_sum",
+        {"= blockDim.x / WARP_SIZE;": "= 1; if (warp) return;"} | {"j += blockDim.x": "j += 32"},
+    ),
+    "weighted sum, backwards": (
+        "cuda_weighted_sum",
+        {"for (int j = 0; j < Nk; ++j)": "for (int j = Nk - 1; j >= 0; --j)"},
+    ),
 }
 
 
