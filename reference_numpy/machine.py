@@ -152,6 +152,7 @@ class Machine:
         self.traffic = Traffic()
         self.events: list[Event] = []
         self.sealed = False
+        self.reserved: list[HbmArray] = []
         self._data: dict[str, np.ndarray] = {}
         self._refs: dict[int, weakref.ref] = {}
 
@@ -172,7 +173,9 @@ class Machine:
 
     def empty(self, name: str, shape: tuple[int, ...], dtype=np.float32) -> "HbmArray":
         """Reserve HBM for a result. It holds NaN until the kernel has stored to it."""
-        return self.hbm(name, np.full(shape, np.nan, dtype))
+        array = self.hbm(name, np.full(shape, np.nan, dtype))
+        self.reserved.append(array)
+        return array
 
     def seal(self) -> None:
         """Allow no further arrays: from here on a kernel runs, and kernels do not allocate."""
@@ -287,6 +290,12 @@ class HbmArray:
             f"{self.name} lives in HBM, where nothing is computed. "
             f"Load a tile first: tile = {self.name}[i:j]"
         )
+
+    def __getattr__(self, attribute: str):
+        # Only what a NumPy array would have: `Q.max()` deserves an explanation, a typo does not.
+        if hasattr(np.ndarray, attribute) and not attribute.startswith("_"):
+            self._refuse()
+        raise AttributeError(f"an array in HBM has no attribute {attribute!r}")
 
     # `tile @ Q` and `np.exp(Q)` come through these two, `Q @ tile` through the operators below.
     __array_ufunc__ = __array_function__ = __array__ = _refuse

@@ -1,7 +1,7 @@
 """How an attention kernel on the model machine is examined: fixture by fixture, bytes included."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,9 +9,10 @@ from autograder import diagnosis
 from autograder.candidate import Candidate, StudentFault
 from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, GRADIENT_FACTOR, Budget, errors
 from autograder.exercise import Evidence, Tier
+from autograder.exercises.traffic_cases import Bounds, judge_traffic
 from autograder.fixtures import FULL_ONLY, QUICK, Fixture, fixture
-from autograder.result import Finding, TrafficFinding
-from reference_numpy.io_complexity import IO, Moved
+from autograder.location import locate, never_stored, read_too_early, weights_off
+from autograder.result import Finding
 from reference_numpy.machine import HbmArray, Machine
 from reference_numpy.oracle import (
     EPS_FP32,
@@ -22,95 +23,14 @@ from reference_numpy.oracle import (
     naive_backward,
     naive_forward,
 )
-from reference_numpy.tiling import tiles
 
-FP32_BYTES = 4
 LSE_INVARIANT = "the LSE of every query is saved: m + ln l"
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Closed forms for one run, in elements: what each array moves at least and at most."""
-
-    lower: IO
-    upper: IO
-
-
-def exactly(io: IO, **lower: Moved) -> Bounds:
-    """Bounds that meet, except for the arrays named in `lower`, which may move less."""
-    return Bounds(lower=io | lower, upper=io)
 
 
 def fixture_names(tier: Tier, *, causal: bool = True) -> list[str]:
     """Names of the fixtures that a tier tries, without the causal ones if `causal` is False."""
     recipes = QUICK | FULL_ONLY if tier is Tier.FULL else QUICK
     return [name for name, recipe in recipes.items() if causal or not recipe.causal]
-
-
-def judge_traffic(trial: "Trial", bounds: Bounds) -> Iterator[TrafficFinding]:
-    """One finding for every array and direction that moves, or should, anything."""
-    for array, moved in trial.machine.traffic.arrays.items():
-        lower, upper = bounds.lower.get(array, Moved()), bounds.upper.get(array, Moved())
-        for direction in ("read", "written"):
-            measured = getattr(moved, direction)
-            least = FP32_BYTES * getattr(lower, direction)
-            most = FP32_BYTES * getattr(upper, direction)
-            if measured or most:
-                cause = _traffic_cause(array, direction, measured, least, most)
-                yield TrafficFinding(array, direction, measured, least, most, trial.label, cause)
-
-
-def _traffic_cause(array: str, direction: str, measured: int, least: int, most: int) -> str:
-    if least <= measured <= most:
-        return ""
-    if most == 0:
-        return f"{array} is not {direction} by this algorithm at all"
-    if measured < least:
-        kept = "kept on chip where it does not fit" if direction == "read" else "not all stored"
-        return f"{array} is {kept}, or part of the work is left out"
-    how_often = f"{array} is {direction} {measured / most:.2f} times as often as it needs to be"
-    return how_often + (
-        ": is a load inside a loop it does not depend on?" if direction == "read" else ""
-    )
-
-
-def locate(name: str, got: np.ndarray, budget: Budget, tile: int) -> str:
-    """Which rows are wrong, in which tile the worst one lies, and by how much."""
-    if got.shape != budget.truth.shape:
-        return f"{name} has shape {got.shape}, it should be {budget.truth.shape}"
-    by_row = errors(got, budget.truth).reshape(len(got), -1).max(axis=1)
-    bad = np.flatnonzero(by_row > budget.allowed)
-    worst = int(bad[np.argmax(by_row[bad])])
-    size = "not finite" if np.isinf(by_row[worst]) else f"{by_row[worst]:.1e}"
-    return (
-        f"{name}: {len(bad)} of {len(got)} rows wrong ({_ranges(bad)}); worst in row {worst}, "
-        f"tile {worst // tile}: error {size}, allowed {budget.allowed:.1e}"
-    )
-
-
-def _ranges(rows: np.ndarray) -> str:
-    runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
-    shown = [f"{run[0]}:{run[-1] + 1}" for run in runs[:3]]
-    return ", ".join(shown) + (", …" if len(runs) > 3 else "")
-
-
-def never_stored(machine: Machine, array: str, rows: int) -> str:
-    """Says which rows of `array` no store ever reached, or ""."""
-    missing = np.ones(rows, bool)
-    for event in machine.events:
-        if event.kind == "store" and event.array == array:
-            missing[slice(*event.bounds[0])] = False
-    return f"{array}[{_ranges(np.flatnonzero(missing))}] is never stored" if missing.any() else ""
-
-
-def weights_off(fx: Fixture, O: np.ndarray) -> str:
-    """For V = I, where O is P: the tiles of keys whose weights are wrong, or ""."""
-    if not np.array_equal(fx.V, np.eye(len(fx.V), dtype=fx.V.dtype)):
-        return ""
-    truth, _ = attention(fx.Q, fx.K, fx.V, causal=fx.causal, scale=fx.scale)
-    wrong = errors(O, truth).max(axis=0) > 1e-5
-    bad = [j for j, cols in enumerate(tiles(len(fx.K), fx.Bc)) if wrong[cols].any()]
-    return f"the weights of key tiles {bad} are off" if bad else ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +56,10 @@ def judge_forward(trials: list[Trial]) -> Iterator[Finding]:
             fx.Br,
             invariant=fx.invariant,
             cause=lambda trial=trial, fx=fx, O=O: (
-                never_stored(trial.machine, "O", len(O)) or causes.of(fx, O) or weights_off(fx, O)
+                never_stored(trial.machine, "O", len(O))
+                or read_too_early(trial.machine)
+                or causes.of(fx, O)
+                or weights_off(fx, O)
             ),
         )
     if "LSE" in trials[0].machine.traffic.arrays:
@@ -155,7 +78,11 @@ def _judge_lse(trial: Trial) -> Finding:
         budget,
         fx.Br,
         invariant=LSE_INVARIANT,
-        cause=lambda: never_stored(trial.machine, "LSE", len(LSE)) or diagnosis.lse_cause(fx, LSE),
+        cause=lambda: (
+            never_stored(trial.machine, "LSE", len(LSE))
+            or read_too_early(trial.machine)
+            or diagnosis.lse_cause(fx, LSE)
+        ),
     )
 
 
@@ -195,6 +122,7 @@ def _judge_gradient(trial: Trial, name: str, budget: Budget, tile: int) -> Findi
         invariant=f"{name}: {trial.fx.invariant}",
         cause=lambda: (
             never_stored(trial.machine, name, len(got))
+            or read_too_early(trial.machine)
             or diagnosis.gradient_cause(trial.fx, name, got)
         ),
     )
@@ -223,11 +151,15 @@ SetUp = Callable[[Fixture], tuple[Machine, list[HbmArray], dict]]
 
 @dataclass(frozen=True)
 class Run:
-    """A fixture to try, and how to lay it out in HBM; `label` where the name is not enough."""
+    """A fixture to try, and how to lay it out in HBM.
+
+    `label` and `invariant` stand for the fixture's own where the layout is what is tried.
+    """
 
     fixture: str
     set_up: SetUp
     label: str = ""
+    invariant: str = ""
 
 
 def examine_attention(
@@ -257,7 +189,13 @@ def examine_attention(
     if trials:
         yield from judge(trials)
     for trial in trials:
-        yield from judge_traffic(trial, bounds(trial.fx, trial.machine))
+        unmasked = replace(trial.fx, causal=False)
+        yield from judge_traffic(
+            trial.machine,
+            bounds(trial.fx, trial.machine),
+            every_tile=bounds(unmasked, trial.machine),
+            label=trial.label,
+        )
     if stopped:
         raise stopped
 
@@ -265,6 +203,7 @@ def examine_attention(
 def _try(candidate: Candidate, run: Run, seed: int) -> Trial | Finding:
     """A trial to judge, or a finding that the candidate broke down. Raises fatal faults."""
     fx, label = fixture(run.fixture, seed), run.label or run.fixture
+    fx = replace(fx, invariant=run.invariant or fx.invariant)
     machine, arrays, keywords = run.set_up(fx)
     machine.seal()
     try:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from autograder.candidate import Candidate, StudentFault
-from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, Budget
+from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, Budget, errors
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.value_cases import examine_numbers
+from autograder.location import never_stored, read_too_early, rows_wrong
 from autograder.result import Finding, Points, TrafficFinding
 from reference_numpy.first_kernels import predicted_bytes
 from reference_numpy.machine import Machine
@@ -65,23 +66,28 @@ def examine_kernel(
                 raise
             yield Finding("equals the formula in float64", False, fixture, detail=str(fault))
             continue
-        yield _judge(fixture, machine.to_host(output), formula, data)
+        yield _judge(fixture, machine, output, formula, data)
         yield from _judge_traffic(fixture, machine, times, N, n)
 
 
-def _judge(fixture: str, got: np.ndarray, formula, data: dict[str, np.ndarray]) -> Finding:
+def _judge(
+    fixture: str, machine: Machine, output: str, formula, data: dict[str, np.ndarray]
+) -> Finding:
+    got = machine.to_host(output)
     truth = formula(*(x.astype(np.float64) for x in data.values()))
     budget = Budget.of(truth, formula(*data.values()), factor=FORWARD_FACTOR, floor=FORWARD_FLOOR)
     if budget.accepts(got):
         return Finding("equals the formula in float64", True, fixture)
-    bad = np.flatnonzero(~np.isclose(got, truth, rtol=0, atol=budget.allowed).all(axis=1))
-    stored = np.isfinite(got[bad]).all()
+    cause = never_stored(machine, output, len(got)) or read_too_early(machine)
+    if not cause and not np.isfinite(got).all():
+        cause = "exp overflowed: subtract the maximum of the row first"
+    bad = np.flatnonzero(errors(got, truth).max(axis=1) > budget.allowed)
     return Finding(
         "equals the formula in float64",
         False,
         fixture,
-        detail=f"rows {bad[:5].tolist()} of {len(got)} are wrong",
-        cause="" if stored else "NaN: never stored, or exp overflowed (subtract the maximum first)",
+        detail=rows_wrong(bad, len(got)),
+        cause=cause,
     )
 
 
@@ -144,6 +150,15 @@ def examine_softmax_three(candidate: Candidate, tier: Tier, seed: int) -> Iterat
     )
 
 
+def prediction_cause(case: tuple, got: float, want: float) -> str:
+    """The likely mistake behind a wrong number of bytes."""
+    if got * FP32_BYTES == want:
+        return "elements were counted, bytes are asked for"
+    if got == want * FP32_BYTES:
+        return "the four bytes of a number are counted twice"
+    return "half of it is missing" if got * 2 == want else ""
+
+
 def examine_prediction(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """The three closed forms on shapes that tell N from n."""
     return examine_numbers(
@@ -155,6 +170,7 @@ def examine_prediction(candidate: Candidate, tier: Tier, seed: int) -> Iterator[
             "softmax_one_kernel": "predicts the bytes of softmax in one kernel",
             "softmax_three_kernels": "predicts the bytes of softmax in three kernels",
         },
+        cause=prediction_cause,
     )
 
 

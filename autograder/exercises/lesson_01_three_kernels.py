@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
-    Bounds,
     Run,
     examine_attention,
     fixture_names,
     judge_forward,
 )
+from autograder.exercises.traffic_cases import Bounds
 from autograder.fixtures import Fixture
 from reference_numpy import io_complexity
 from reference_numpy.machine import SRAM_BYTES, HbmArray, Machine
@@ -39,7 +39,14 @@ def bounds(fx: Fixture, machine: Machine) -> Bounds:
 def examine(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """All fixtures without a mask; the first again on a chip too small for K and V."""
     runs = [Run(name, set_up) for name in fixture_names(tier, causal=False)]
-    runs.append(Run("normal", set_up_small_sram, label="small_sram"))
+    runs.append(
+        Run(
+            "normal",
+            set_up_small_sram,
+            label="small_sram",
+            invariant="works on a chip that cannot keep K and V",
+        )
+    )
     return examine_attention(candidate, runs, seed, judge=judge_forward, bounds=bounds)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from autograder.candidate import Candidate, StudentFault
-from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, Budget
+from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, Budget, errors
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.result import Finding, Points
 
@@ -82,14 +82,18 @@ def _judge_softmax(name: str, invariant: str, tiles: list[np.ndarray], result) -
     got = (np.asarray(m), np.asarray(l), np.concatenate([np.asarray(p) for p in p_tiles], axis=1))
     for what, value, want, reference in zip(("m", "l", "P"), got, truth, naive, strict=True):
         if not _budget(want, reference).accepts(value):
-            detail = f"{what} is {_first(value)}, it should be {_first(want)} (row 0)"
+            detail = worst_entry(what, value, want)
             return Finding(invariant, False, name, detail, _softmax_cause(what, tiles, value))
     return Finding(invariant, True, name)
 
 
-def _first(x: np.ndarray) -> str:
-    row = np.ravel(np.atleast_1d(x)[0])[:4]
-    return ", ".join(f"{value:.4f}" for value in row)
+def worst_entry(name: str, got: np.ndarray, want: np.ndarray) -> str:
+    """How `got` differs from `want`: in shape, or where it is furthest off."""
+    if got.shape != want.shape:
+        return f"{name} has shape {got.shape}, it should be {want.shape}"
+    at = np.unravel_index(int(np.argmax(errors(got, want))), want.shape)
+    place = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), at, strict=False))
+    return f"{name} is {got[at]:.7g} in {place}; it should be {want[at]:.7g}"
 
 
 def _softmax_cause(what: str, tiles: list[np.ndarray], value: np.ndarray) -> str:
@@ -108,7 +112,11 @@ def _softmax_cause(what: str, tiles: list[np.ndarray], value: np.ndarray) -> str
         for (name, cause), wrong in likely.items():
             if name == what and value.shape == wrong.shape and np.allclose(value, wrong, rtol=1e-4):
                 return cause
-    return "" if np.isfinite(value).all() else "−∞ − (−∞) is NaN: shifted_exp(s, m) gives 0 there"
+    if np.isfinite(value).all():
+        return ""
+    if np.isneginf(wide[0]).any():
+        return "−∞ − (−∞) is NaN: shifted_exp(s, m) gives 0 there"
+    return "exp overflows: is the factor e^(m_old − m_new), and not its inverse?"
 
 
 def _state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -180,7 +188,7 @@ def _wrong_part(state, truth, naive) -> str:
         return "return a state (m, l, o)"
     for what, got, want, reference in zip("mlo", state, truth, naive, strict=True):
         if not _budget(want, reference).accepts(np.asarray(got)):
-            return f"{what} is {_first(np.asarray(got))}, it should be {_first(want)} (row 0)"
+            return worst_entry(what, np.asarray(got), want)
     return ""
 
 
@@ -189,7 +197,9 @@ def _merge_cause(state, truth) -> str:
         return ""
     l, o = np.asarray(state[1]), np.asarray(state[2])
     if not np.isfinite(l).all() or not np.isfinite(o).all():
-        return "NaN or overflow: shift by the larger maximum, and use shifted_exp for −∞ − (−∞)"
+        if np.isneginf(truth[0]).any():
+            return "−∞ − (−∞) is NaN: shifted_exp(m_a, m) gives 0 there"
+        return "exp overflows: both parts move to the larger maximum, by e^(m_part − m)"
     if o.shape == truth[2].shape and np.allclose(o * truth[1][:, None], truth[2], rtol=1e-3):
         return "o is divided by l: a state keeps the undivided sum"
     return ""

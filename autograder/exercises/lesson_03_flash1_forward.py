@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
-    Bounds,
     Run,
-    exactly,
     examine_attention,
     fixture_names,
     judge_forward,
 )
+from autograder.exercises.traffic_cases import Bounds, exactly
 from autograder.fixtures import Fixture
 from reference_numpy import io_complexity
 from reference_numpy.io_complexity import Moved

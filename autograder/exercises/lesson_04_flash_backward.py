@@ -7,13 +7,12 @@ import numpy as np
 from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
-    Bounds,
     Run,
-    exactly,
     examine_attention,
     fixture_names,
     judge_gradients,
 )
+from autograder.exercises.traffic_cases import Bounds, exactly
 from autograder.fixtures import Fixture
 from reference_numpy import io_complexity
 from reference_numpy.io_complexity import Moved

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from autograder.candidate import Candidate
 from autograder.exercise import Evidence, Exercise, Tier
 from autograder.exercises.attention_cases import (
-    Bounds,
     Run,
-    exactly,
     examine_attention,
     fixture_names,
     judge_forward,
 )
+from autograder.exercises.traffic_cases import FP32_BYTES, Bounds, exactly
 from autograder.exercises.value_cases import examine_numbers
 from autograder.fixtures import Fixture
 from autograder.result import Points
@@ -39,6 +38,14 @@ def examine_forward(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evi
     return examine_attention(candidate, runs, seed, judge=judge_forward, bounds=bounds)
 
 
+def warp_split_cause(case: tuple, got: float, want: float) -> str:
+    """The likely mistake behind a wrong number of elements."""
+    warps = case[3]
+    if warps > 1 and got * warps == want:
+        return "every warp does this: the factor warps is missing"
+    return "bytes were counted, elements are asked for" if got == FP32_BYTES * want else ""
+
+
 def examine_warp_split(candidate: Candidate, tier: Tier, seed: int) -> Iterator[Evidence]:
     """Both splits on several tiles; uneven ones tell Br from Bc."""
     cases = [
@@ -56,6 +63,7 @@ def examine_warp_split(candidate: Candidate, tier: Tier, seed: int) -> Iterator[
             "split_k": "split K: Q for every warp; every warp's m, l and o written and read back",
             "split_q": "split Q: K and V for every warp, nothing exchanged",
         },
+        cause=warp_split_cause,
     )
 
 

@@ -14,6 +14,7 @@ def examine_numbers(
     truth: Callable[..., Mapping[str, Number]],
     *,
     invariants: Mapping[str, str],
+    cause: Callable[[tuple, float, float], str],
 ) -> Iterator[Evidence]:
     """One finding for each named number: right on every case, or wrong on the first that differs.
 
@@ -21,6 +22,7 @@ def examine_numbers(
         cases: argument tuples the function is called with.
         truth: the shipped function, which returns a dict of numbers.
         invariants: for each key of that dict, what a right number shows.
+        cause: `cause(case, got, want)` names the likely mistake behind a wrong number, or is "".
     """
     try:
         answers = [candidate.call(*case) for case in cases]
@@ -31,25 +33,20 @@ def examine_numbers(
             yield Finding(invariant, False, detail=str(fault))
         return
     for key, invariant in invariants.items():
-        yield _compare(key, invariant, cases, answers, [truth(*case)[key] for case in cases])
+        wanted = [truth(*case)[key] for case in cases]
+        yield _compare(key, invariant, zip(cases, answers, wanted, strict=True), cause)
 
 
-def _compare(key: str, invariant: str, cases, answers, wanted) -> Finding:
-    for case, answer, want in zip(cases, answers, wanted, strict=True):
+def _compare(key: str, invariant: str, tried, cause) -> Finding:
+    for case, answer, want in tried:
         if not isinstance(answer, dict) or key not in answer:
             return Finding(invariant, False, detail=f"the result is a dict with the key {key!r}")
         if not _same_number(answer[key], want):
             detail = f"{key} for {case}: you say {answer[key]}, it is {want}"
-            return Finding(invariant, False, detail=detail, cause=_ratio(answer[key], want))
+            likely = cause(case, answer[key], want) if isinstance(answer[key], Number) else ""
+            return Finding(invariant, False, detail=detail, cause=likely)
     return Finding(invariant, True)
 
 
 def _same_number(got, want) -> bool:
     return isinstance(got, Number) and not isinstance(got, bool) and got == want
-
-
-def _ratio(got, want) -> str:
-    if not isinstance(got, Number) or not got or not want:
-        return ""
-    causes = {4: "elements were counted, bytes are asked for", 2: "half of it is missing"}
-    return causes.get(want / got, "")

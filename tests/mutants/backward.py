@@ -52,6 +52,7 @@ BACKWARD = [
     _mutant(
         "dQ_read_before_written",
         {"dq = np.float32(0) if first else dQ[rows]": "dq = dQ[rows]"},
+        cause="is read before it is stored",
     ),
     _mutant("masked_rows_nan", {_P: "p = np.exp(s - LSE[rows][:, None])"}, "masked_rows"),
     _mutant("masked_rows_dQ_missing", {"dQ[rows] = 0": "pass"}, "masked_rows", "never stored"),

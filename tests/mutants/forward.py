@@ -213,5 +213,6 @@ FLASH1 = [
         "reads_before_writing",
         {"if first:\n                o_old": "if False:\n                o_old"},
         "normal",
+        "is read before it is stored",
     ),
 ]

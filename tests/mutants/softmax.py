@@ -4,6 +4,19 @@ from tests.mutants.mutant import Mutant
 
 ONLINE = [
     Mutant(
+        "a_column_for_a_number",
+        "online_softmax",
+        {"return m, l, p_tiles": "return m[..., None], l, p_tiles"},
+        "normal",
+    ),
+    Mutant(
+        "inverse_rescale",
+        "online_softmax",
+        {"shifted_exp(m, m_new)": "np.where(m == -np.inf, 0, np.exp(m_new - m))"},
+        "rising",
+        cause="not its inverse",
+    ),
+    Mutant(
         "no_rescale",
         "online_softmax",
         {"l = shifted_exp(m, m_new) * l + ": "l = l + "},
@@ -91,7 +104,7 @@ FIRST_KERNELS = [
         "softmax_one_kernel",
         {"e = np.exp(x - x.max(axis=1, keepdims=True))": "e = np.exp(x)"},
         "large_values",
-        cause="NaN",
+        cause="exp overflowed",
     ),
     Mutant(
         "wrong_axis",
@@ -165,5 +178,12 @@ WARP_SPLIT = [
         "shared_memory_elements",
         {"split_q = warps * 2 * Bc * d": "split_q = warps * 2 * Br * d"},
         "",
+    ),
+    Mutant(
+        "one_warp_only",
+        "shared_memory_elements",
+        {"split_q = warps * 2 * Bc * d": "split_q = 2 * Bc * d"},
+        "",
+        cause="the factor warps is missing",
     ),
 ]
