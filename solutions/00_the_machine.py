@@ -41,11 +41,19 @@ print(f"bytes:      {1e6 * moved / a100.hbm_bytes_per_s:7.1f} µs")
 # The additions are done in a third of a microsecond. Fetching the numbers takes 1800 times as
 # long, and nothing in the arithmetic can be made clever enough to change that.
 #
-# (312 trillion is the rate of the tensor cores, which only multiply matrices. Plain additions run
-# at a sixteenth of it. The bytes still take a hundred times as long.)
-#
-# So this course asks one question of every kernel, from this page to the last Hopper kernel: **how
-# many bytes did that move?**
+# And 312 trillion flatters: it is the rate of the tensor cores, which only multiply matrices. For
+# plain additions the chip has 108 × 64 lanes, and a lane does one each clock.
+
+# %%
+lanes = a100.sms * 64
+plain = additions / (lanes * a100.clock_hz)
+waiting = moved / a100.hbm_bytes_per_s / plain
+print(f"{lanes} lanes: {lanes * a100.clock_hz / 1e12:.1f} trillion additions a second")
+print(f"arithmetic: {1e6 * plain:7.1f} µs; the bytes still take {waiting:.0f} times as long")
+
+# %% [markdown]
+# So this course asks one question of every kernel, from this page to the last: **how many bytes did
+# that move?**
 
 # %% [markdown]
 # ## The picture
@@ -63,7 +71,7 @@ for gpu in DEVICES.values():
 
 # %% [markdown]
 # Read the A100's rows: 20 MB of SRAM against 40 or 80 GB of HBM, and about ten times as fast. (An
-# SM delivers 32 banks of 4 bytes each clock; times 108 SMs and 1.41 GHz that is 19 TB/s.)
+# SM delivers 32 banks of 4 bytes each clock; times 108 SMs and 1.41 GHz that is 19.5 TB/s.)
 #
 # Newer GPUs have more of everything. The shape of the problem has stayed.
 
@@ -172,7 +180,12 @@ check(predicted_bytes)
 
 # %% [markdown]
 # A first run says NOT WRITTEN, and that is as it should be. `hint("predicted_bytes")` in a new cell
-# gives one hint at a time.
+# gives one hint at a time. A check that never comes back has met a loop without an end: interrupt
+# it with the stop button above.
+#
+# A function of your own that an exercise calls goes into the exercise's cell. In a cell of its own,
+# above, it needs the tag `helper` (the gear icon at the right, *Cell Tags*): `check` sees it either
+# way, but grading runs only exercise and helper cells.
 
 # %% [markdown]
 # ### Then write them

@@ -137,8 +137,9 @@ print("with:   ", e / e.sum())
 # Write the three kernels for any N, on a chip where S does not fit. Work on tiles: Br rows of
 # queries, Bc rows of keys. `S[rows, cols]` is the tile of S where they meet.
 #
-# `K = K[:] if machine.fits(K) else K` is given: it keeps all of K on the chip if there is room, and
-# `K[cols]` then costs nothing. If there is none, `K[cols]` loads the tile, and you pay again.
+# `K = K[:] if machine.fits(K) else K` is given. `fits` says whether K takes at most half of SRAM,
+# so that tiles have room beside it. If it does, all of K is kept on the chip and `K[cols]` then
+# costs nothing. If not, `K[cols]` loads the tile, and you pay again.
 #
 # | array | read | written |
 # |---|---|---|
@@ -169,7 +170,8 @@ report
 
 # %% [markdown]
 # On `normal` it is exact: random scores are small, and small scores forgive. Every other fixture
-# takes one excuse away. `small_sram` is the chip on which K does not fit.
+# takes one excuse away. `small_sram` is `normal` again, on a chip where K takes one byte more than
+# half: for `fits` that is too much, so K and V come in tile by tile.
 
 # %% exercise="three_kernels"
 # Three kernels, and a function that launches them one after the other. A loop over

@@ -261,7 +261,8 @@ for way, (_, l, o) in ways.items():
 
 # %% [markdown]
 # So the order of the work is free. FlashAttention-1 and -2 take the keys in one loop or another,
-# and Flash-Decoding (lesson 14) gives the parts of one long row to many SMs and merges at the end.
+# and Flash-Decoding (a later lesson) gives the parts of one long row to many SMs and merges at the
+# end.
 
 # %% [markdown]
 # ## What the hardware says
@@ -314,7 +315,7 @@ except SramOverflow as overflow:
 
 # %% tags=["widget"]
 q, K = rng.standard_normal(64), rng.standard_normal((16, 64))
-row = (K @ q / 8).round(1)
+row = (K @ q / 8).round(1) + 0.0  # + 0.0 makes −0 a plain 0
 V = rng.standard_normal((len(row), 2)).round(1)
 
 cut = [np.array([row[cols]], np.float32) for cols in tiles(len(row), 4)]
@@ -353,7 +354,7 @@ print(f"random scores: {moves.sum():.2f} of 32 tiles; 1 + 1/2 + ... + 1/32 = {(1
 # 131,072 keys in tiles of 128 it is about 7.5 times out of 1024 that it matters.
 #
 # What would you save by skipping the multiplication when the maximum has not moved? And when it has
-# moved only a little, must m move at all? (FlashAttention-4 asks this; lesson 13.)
+# moved only a little, must m move at all? (FlashAttention-4 asks this, and so will a later lesson.)
 
 # %%
 progress()

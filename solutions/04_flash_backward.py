@@ -52,6 +52,10 @@ print(f"P: {batch * heads * N * N * 2 / 1e9:.1f} GB in fp16, kept until the back
 # ## The picture
 # Both ways on the same problem, N = 48, d = 16, tiles of 16 rows. The standard backward is five
 # kernels that hand P, dP and dS to one another through HBM. The other is the one you will write.
+#
+# ![The standard backward and the recomputing one, half-way](../lessons/images/traffic_backward.png)
+#
+# This picture stands still. The live one follows.
 
 
 # %%
@@ -288,9 +292,10 @@ print(f"recomputing: {recomputing} matmuls, {work[recomputing]:.0f} GFLOP")
 print(f"ratio {recomputing / standard:.3f}; the paper: 75.2 / 66.6 = {75.2 / 66.6:.3f}")
 
 # %% [markdown]
-# More work, as promised: a seventh matmul for six. The paper's ratio, +13 %, is close. Its figures
-# themselves, 66.6 and 75.2 GFLOPs, do not follow from its setting: six products of 1024 × 1024 × 64
-# for 1024 heads are 825 GFLOP by any count. We quote the ratio and leave the rest alone.
+# More work, as promised: seven matmuls instead of six. The paper's ratio, +13 %, is close. Its
+# figures themselves, 66.6 and 75.2 GFLOPs, do not follow from its setting: six products of
+# 1024 × 1024 × 64 for 1024 heads are 825 GFLOP by any count. We quote the ratio and leave the rest
+# alone.
 #
 # Now the bytes. Both passes get the paper's tiles for 192 KB of SRAM. Is a running O, or a running
 # dQ, kept in fp16 or fp32 between passes? The paper does not say, so here are all three answers.

@@ -201,8 +201,8 @@ for N, d, Br in ((97, 40, 32), (256, 64, 64), (1000, 64, 96), (1000, 128, 128)):
 
 # %% [markdown]
 # Is that less than version 1? Per tile of keys that one moved Q in, O in and O out. Per tile of
-# queries this one moves K and V in. So **with square tiles two thirds**, and none of it written.
-# Only Br matters now: larger tiles of queries, fewer passes over K and V.
+# queries this one moves K and V in. So **with square tiles two thirds**, and of the repeated
+# traffic none is written. Only Br matters now: larger tiles of queries, fewer passes over K and V.
 
 # %%
 N, d = 4096, 64
@@ -219,9 +219,10 @@ for Br, Bc in ((64, 64), (128, 128), (64, 384), (384, 64)):
 # side, and by the next count.
 
 # %% [markdown]
-# **Operations that are no matmul.** An A100 does 312 TFLOP/s in matmuls and 19.5 in everything
-# else: each exponential, rescaling or division costs as much as 16 FLOPs of a matmul. So count
-# them. Tiles from a `CountingMachine` take down every operation that NumPy performs on them.
+# **Operations that are no matmul.** An A100 does 312 TFLOP/s in matmuls and at most 19.5 in
+# everything else: each exponential, rescaling or division costs at least as much as 16 FLOPs of a
+# matmul. So count them. Tiles from a `CountingMachine` take down every operation that NumPy
+# performs on them.
 
 # %%
 N, d, Br, Bc = 256, 64, 64, 64
@@ -252,11 +253,12 @@ for Bc in (64, 128):
     print(f"Bc = {Bc:>3}: the rest takes {1e6 * one:.0f} and {1e6 * two:.0f} µs, {shares}")
 
 # %% [markdown]
-# (Counting an exponential as one operation flatters both. Lesson 11 is about what it really takes.)
+# (This flatters both. 19.5 counts a multiply-add as two operations, so alone they run at half of
+# it, and an exponential takes longer than either. A later lesson is about what it really takes.)
 
 # %% [markdown]
-# **Shared memory.** Your closed form for a tile of 64 queries and keys, d = 64, in fp16. (Lesson 08
-# measures it.)
+# **Shared memory.** Your closed form for a tile of 64 queries and keys, d = 64, in fp16. (A later
+# lesson measures it.)
 
 # %%
 elements = ready("shared_memory_elements")
@@ -331,12 +333,13 @@ print(f"metered, K, V outside: {machine.traffic.total / (4 * N * 64):.1f}")
 # by side, each with its own dK and dV, and dQ collects by atomic additions.
 #
 # No GPU was asked on this page: bytes and operations are counted, times are lower bounds from data
-# sheets. Lessons 08 and 09 measure.
+# sheets. Later lessons measure.
 
 # %% [markdown]
 # ## One question to take along
 # A causal tile of queries at the end of the sequence has many tiles of keys to visit, one at the
-# start has one. Every tile has an SM of its own. When is the kernel finished? (Lesson 12.)
+# start has one. Every tile has an SM of its own. When is the kernel finished? (A later lesson comes
+# back to this.)
 
 # %%
 progress()

@@ -21,8 +21,10 @@ from lessons.widgets.tile_rescaling import TileRescaling
 from lessons.widgets.traffic import TrafficView
 from reference_numpy.flash1_forward import flash1_forward
 from reference_numpy.flash2_forward import flash2_forward
+from reference_numpy.flash_backward import flash_backward
 from reference_numpy.machine import Machine
 from reference_numpy.roofline import DEVICES
+from reference_numpy.standard_backward import standard_backward
 from reference_numpy.three_kernels import three_kernels
 
 IMAGES = Path(__file__).parent.parent / "images"
@@ -40,11 +42,15 @@ def pictured() -> dict[str, tuple[SteppedWidget, int]]:
     """NAME -> (widget, step) of every picture: each first frame, and a telling one."""
     rescaling, traffic, roofline = TileRescaling(), TrafficView(_flash1()), _roofline()
     two = TrafficView({"three kernels": _three_kernels(), "FlashAttention-2": _flash2()})
+    backward = TrafficView(
+        {"standard backward": _standard_backward(), "recomputing backward": _flash_backward()}
+    )
     return {
         "tile_rescaling": (rescaling, 0),
         "tile_rescaling_added": (rescaling, 4),
         "traffic": (traffic, 0),
         "traffic_beside": (two, 22),
+        "traffic_backward": (backward, 44),
         "roofline": (roofline, 0),
         "roofline_flash": (roofline, len(roofline.trace) - 1),
     }
@@ -76,6 +82,32 @@ def _flash1() -> Machine:
 def _flash2() -> Machine:
     machine, arrays = _machine(("O", (N, D), np.float16), ("LSE", (N,)))
     flash2_forward(machine, *arrays, Br=B, Bc=B, scale=SCALE, causal=False)
+    return machine
+
+
+TALL, SQUARE = (48, D), (48, 48)  # lesson 04's sizes
+
+
+def _backward_machine(inputs: dict, results: dict) -> tuple[Machine, list]:
+    """Ones everywhere: the picture shows what moves, not what comes of it."""
+    machine = Machine(sram_bytes=10 * 1024)
+    arrays = [machine.hbm(name, np.ones(shape, np.float32)) for name, shape in inputs.items()]
+    return machine, arrays + [machine.empty(name, shape) for name, shape in results.items()]
+
+
+def _standard_backward() -> Machine:
+    inputs = dict.fromkeys("QKV", TALL) | {"P": SQUARE, "dO": TALL}
+    results = dict.fromkeys(("dP", "dS"), SQUARE) | dict.fromkeys(("dQ", "dK", "dV"), TALL)
+    machine, arrays = _backward_machine(inputs, results)
+    standard_backward(machine, *arrays, Br=B, Bc=B, scale=SCALE)
+    return machine
+
+
+def _flash_backward() -> Machine:
+    inputs = dict.fromkeys(("Q", "K", "V", "O", "dO"), TALL) | {"LSE": TALL[:1]}
+    results = {"D": TALL[:1]} | dict.fromkeys(("dQ", "dK", "dV"), TALL)
+    machine, arrays = _backward_machine(inputs, results)
+    flash_backward(machine, *arrays, Br=B, Bc=B, scale=SCALE, causal=False)
     return machine
 
 

@@ -78,6 +78,14 @@ def test_the_bytes_of_an_addition_take_1800_times_as_long_as_its_arithmetic():
     assert least_time(n, 12 * n, gpu) / (n / gpu.peak_flops) == pytest.approx(1836, abs=1)
 
 
+def test_the_plain_additions_of_an_a100_are_a_thirty_second_of_its_peak(lesson):
+    names = lesson("00_the_machine")
+    assert names.lanes == 6912
+    assert names.a100.peak_flops / (names.lanes * names.a100.clock_hz) == pytest.approx(32, 0.01)
+    assert "6912 lanes: 9.7 trillion additions a second" in names.printed
+    assert "arithmetic:    10.3 µs; the bytes still take 57 times as long" in names.printed
+
+
 def test_scores_of_short_heads_are_memory_bound_on_every_gpu(lesson):
     names = lesson("00_the_machine")
     _, flops, nbytes = next(p for p in names.textbook if p[0].startswith("S = Q"))
