@@ -52,14 +52,18 @@ WIRE = {
 
 
 def decimal(x: float) -> str:
-    """A number as the widgets write it: four decimals, whole numbers and powers kept short.
+    """A number as the pictures write it: four decimals, whole numbers and powers kept short.
 
-    >>> decimal(0.13533528), decimal(1.0), decimal(9.4e-14), decimal(float("-inf"))
-    ('0.1353', '1', '9.40e-14', '-inf')
+    >>> decimal(0.13533528), decimal(-1.0), decimal(9.4e-14), decimal(float("-inf"))
+    ('0.1353', '−1', '9.40e−14', '−∞')
     """
-    if not math.isfinite(x) or (x == int(x) and abs(x) < 1e6):
-        return f"{x:.0f}"
-    return f"{x:.4f}" if 5e-5 <= abs(x) < 1e5 else f"{x:.2e}"
+    if not math.isfinite(x):
+        return "NaN" if math.isnan(x) else "−∞" if x < 0 else "∞"
+    if x == int(x) and abs(x) < 1e6:
+        words = str(int(x))  # no sign on a zero
+    else:
+        words = f"{x:.4f}" if 5e-5 <= abs(x) < 1e5 else f"{x:.2e}"
+    return words.replace("-", "−")
 
 
 class SteppedWidget(anywidget.AnyWidget):

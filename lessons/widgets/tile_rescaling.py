@@ -233,7 +233,7 @@ def _listed(numbers: list[float]) -> str:
 
 
 def _in_words(state: dict) -> str:
-    factor = "-" if state["factor"] is None else decimal(state["factor"])
+    factor = "–" if state["factor"] is None else decimal(state["factor"])
     terms = " + ".join(map(decimal, state["terms"]))
     return (
         f"tile {state['tile'] + 1}: m {decimal(state['m_old'])} -> {decimal(state['m'])}, "

@@ -162,6 +162,6 @@ def test_minus_infinity_crosses_the_wire():
 
 def test_the_text_for_places_without_a_front_end():
     text = TileRescaling()._repr_mimebundle_()[0]["text/plain"]
-    assert "tile 1: m -inf -> 3, factor -, old sum 0 -> 0, + 0.1353 + 1 gives l = 1.1353" in text
+    assert "tile 1: m −∞ -> 3, factor –, old sum 0 -> 0, + 0.1353 + 1 gives l = 1.1353" in text
     assert "factor 0.1353, old sum 1.1353 -> 0.1537, + 0.0498 + 1 gives l = 1.2034" in text
     assert text.count("[0.0152, 0.1125, 0.0414, 0.8310]") == 2
