@@ -18,7 +18,7 @@ _METADATA = {
     "language_info": {"name": "python"},
 }
 _HEADING = re.compile(r"#{1,6} (.+)")
-_BANNER_ID = "banner"
+BANNER_ID = "banner"
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,11 @@ def _file_text(
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+    return notebook_text(notebook)
+
+
+def notebook_text(notebook: dict) -> str:
+    """The text of the file that holds a notebook, given as a JSON value."""
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -105,7 +110,7 @@ def _banner(lesson: Lesson, folder: str, repository: str) -> dict:
         badge = "https://colab.research.google.com/assets/colab-badge.svg"
         link = f"https://colab.research.google.com/{notebook}"
         lines += ["", f"[![Open in Colab]({badge})]({link})"]
-    return _notebook_cell("markdown", _BANNER_ID, {}, "\n".join(lines))
+    return _notebook_cell("markdown", BANNER_ID, {}, "\n".join(lines))
 
 
 def _lesson_cell(cell: Cell, cell_id: str, text: str) -> dict:
@@ -127,7 +132,7 @@ def _cell_ids(cells: list[Cell]) -> list[str]:
     A heading gives its own words, an exercise its id, any other cell the section it is in and
     its tag or kind; the second of a name is called name-2.
     """
-    ids, used, section = [], {_BANNER_ID}, "start"
+    ids, used, section = [], {BANNER_ID}, "start"
     for cell in cells:
         heading = _HEADING.match(cell.text) if cell.markdown else None
         if heading:

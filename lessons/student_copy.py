@@ -4,11 +4,15 @@ Run as `python -m lessons.student_copy` (`make start`).
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lessons.notebook import BANNER_ID, notebook_text
+
 COURSE = Path(__file__).resolve().parents[1]
+BANNER = "*This copy is yours: write in it. Nothing overwrites it.*"
 
 
 class CopyError(Exception):
@@ -19,7 +23,8 @@ def copy_lessons(root: Path = COURSE) -> tuple[list[str], list[str]]:
     """Copy lessons/*.ipynb to my_lessons/ below `root`.
 
     Returns the names of the notebooks that were added and of those that were there already and
-    are kept as they are. Raises CopyError when there is nothing to copy or nowhere to put it.
+    are kept as they are. Raises CopyError when there is nothing to copy, nowhere to put it, or a
+    file that is no notebook.
     """
     lessons = sorted((root / "lessons").glob("*.ipynb"))
     if not lessons:
@@ -37,20 +42,35 @@ def copy_lessons(root: Path = COURSE) -> tuple[list[str], list[str]]:
 
 def _copy_new(lesson: Path, mine: Path) -> bool:
     """Copy, unless something is there: mode "x" cannot overwrite, whoever else is writing."""
+    text = _with_own_banner(lesson)
     try:
         with mine.open("xb") as file:
-            file.write(lesson.read_bytes())
+            file.write(text.encode())
     except FileExistsError:
         return False
     return True
 
 
+def _with_own_banner(lesson: Path) -> str:
+    """The lesson, whose first cell tells authors where it comes from, with one for its owner."""
+    try:
+        notebook = json.loads(lesson.read_bytes())
+        for cell in notebook["cells"]:
+            if cell.get("id") == BANNER_ID:
+                cell["source"] = [BANNER]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CopyError(f"lessons/{lesson.name} is no notebook; run `make lessons`") from None
+    return notebook_text(notebook)
+
+
 def main(arguments: Sequence[str] | None = None, *, root: Path = COURSE) -> int:
     """Run the command; returns its exit status."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="python -m lessons.student_copy",
         description="Copy the lessons to my_lessons/. What is there already is never overwritten.",
-    ).parse_args(arguments)
+    )
+    parser.add_argument("--quiet", action="store_true", help="say only what was added")
+    options = parser.parse_args(arguments)
     try:
         added, kept = copy_lessons(root)
     except CopyError as error:
@@ -58,10 +78,15 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = COURSE) -> int:
         return 1
     for name in added:
         print(f"added my_lessons/{name}")
+    if not options.quiet:
+        _say_what_is_next(kept)
+    return 0
+
+
+def _say_what_is_next(kept: list[str]) -> None:
     for name in kept:
         print(f"kept  my_lessons/{name} (yours, untouched)")
-    print("Now run `make lab`. To start a lesson afresh, rename your copy and run this again.")
-    return 0
+    print("Now run `make lab`. To start a lesson afresh, rename your copy, then `make start` again.")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,25 @@
 """`make start`: a copy to write in, which nothing overwrites."""
 
+import json
+
 import pytest
 
 from lessons import student_copy
-from lessons.student_copy import CopyError, copy_lessons
+from lessons.build import COURSE
+from lessons.notebook import notebook_text
+from lessons.student_copy import BANNER, CopyError, copy_lessons
+
+
+def lesson(title):
+    """The text of a notebook with a banner and a title, as `lessons.build` writes it."""
+    banner = {"cell_type": "markdown", "id": "banner", "source": ["*Generated from elsewhere.*"]}
+    heading = {"cell_type": "markdown", "id": "heading", "source": [f"# {title}"]}
+    return notebook_text({"cells": [banner, heading], "nbformat": 4})
+
+
+def copy_of(title):
+    """What a student is to find of `lesson(title)`."""
+    return lesson(title).replace("*Generated from elsewhere.*", BANNER)
 
 
 @pytest.fixture
@@ -11,7 +27,7 @@ def root(tmp_path):
     """A course with two lessons and no copy."""
     (tmp_path / "lessons").mkdir()
     for name in ("00_first", "01_second"):
-        (tmp_path / "lessons" / f"{name}.ipynb").write_text(f"lesson {name}")
+        (tmp_path / "lessons" / f"{name}.ipynb").write_text(lesson(name))
     (tmp_path / "lessons" / "build.py").write_text("not for students")
     return tmp_path
 
@@ -23,23 +39,51 @@ def mine(root):
 def test_copies_the_notebooks_and_nothing_else(root):
     assert copy_lessons(root) == (["00_first.ipynb", "01_second.ipynb"], [])
     assert mine(root) == {
-        "00_first.ipynb": "lesson 00_first",
-        "01_second.ipynb": "lesson 01_second",
+        "00_first.ipynb": copy_of("00_first"),
+        "01_second.ipynb": copy_of("01_second"),
     }
+
+
+def test_the_copy_of_a_real_lesson_differs_in_its_banner_alone(tmp_path):
+    (tmp_path / "lessons").mkdir()
+    built = (COURSE / "lessons" / "00_the_machine.ipynb").read_text(encoding="utf-8")
+    (tmp_path / "lessons" / "00_the_machine.ipynb").write_text(built, encoding="utf-8")
+    copy_lessons(tmp_path)
+    first, *cells = json.loads(mine(tmp_path)["00_the_machine.ipynb"])["cells"]
+    assert "solutions/" not in "".join(first["source"])
+    assert cells == json.loads(built)["cells"][1:]
+
+
+@pytest.mark.parametrize("text", ["lesson", "[]", "{}", '{"cells": [1]}'])
+def test_a_lesson_that_is_no_notebook_is_said(root, text):
+    (root / "lessons" / "00_first.ipynb").write_text(text)
+    with pytest.raises(CopyError, match=r"00_first\.ipynb is no notebook"):
+        copy_lessons(root)
+    assert mine(root) == {}
 
 
 def test_never_overwrites_and_adds_what_is_new(root, capsys):
     copy_lessons(root)
     (root / "my_lessons" / "00_first.ipynb").write_text("an hour of work")
-    (root / "lessons" / "00_first.ipynb").write_text("a newer lesson")
-    (root / "lessons" / "02_third.ipynb").write_text("lesson 02_third")
+    (root / "lessons" / "00_first.ipynb").write_text(lesson("a newer lesson"))
+    (root / "lessons" / "02_third.ipynb").write_text(lesson("02_third"))
     assert student_copy.main([], root=root) == 0
     assert mine(root)["00_first.ipynb"] == "an hour of work"
-    assert mine(root)["02_third.ipynb"] == "lesson 02_third"
+    assert mine(root)["02_third.ipynb"] == copy_of("02_third")
     said = capsys.readouterr().out
     assert "kept  my_lessons/00_first.ipynb" in said
     assert "added my_lessons/02_third.ipynb" in said
     assert "added my_lessons/00_first.ipynb" not in said
+    assert "Now run `make lab`" in said
+
+
+def test_make_lab_hears_only_of_what_is_new(root, capsys):
+    assert student_copy.main(["--quiet"], root=root) == 0
+    assert capsys.readouterr().out == (
+        "added my_lessons/00_first.ipynb\nadded my_lessons/01_second.ipynb\n"
+    )
+    assert student_copy.main(["--quiet"], root=root) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_link_is_not_followed_to_overwrite_something(root):
