@@ -6,6 +6,7 @@ Exit status: 0 all exercises pass, 1 something does not, 2 the command was not u
 import argparse
 import json
 import math
+import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from autograder.exercise import Tier
 from autograder.progress_bar import progress_bar
 from autograder.result import Outcome, Result
 
-PASSED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+PASSED, FAILED, BAD_USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 LEAST_MEMORY = 256 << 20  # Python and NumPy alone take about 150 MiB of address space
 _UNITS = {"M": 1 << 20, "G": 1 << 30}
 
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("autograder: interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, "doctor", _doctor, "what this machine has, and what will be skipped")
     _add(commands, "list", _list, "the exercises of the course")
     progress = _add(commands, "progress", _progress, "where you stand")
-    progress.add_argument("folder", nargs="?", type=Path, help="folder of notebooks (default: .)")
+    progress.add_argument(
+        "folder", nargs="?", type=Path, help="folder of notebooks (default: my_lessons)"
+    )
     _grade_options(_add(commands, "grade", _grade, "grade notebooks, each exercise on its own"))
     return parser
 
@@ -70,7 +76,7 @@ def _grade_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("paths", nargs="+", type=Path, metavar="PATH", help="a notebook, or a folder of them")
     add("--exercise", action="append", default=[], metavar="ID", help="grade only this one")
-    add("--tier", type=Tier, choices=list(Tier), default=Tier.FULL, help="how much is tried")
+    add("--tier", type=_tier, metavar="|".join(Tier), default=Tier.FULL, help="how much is tried")
     add(
         "--seconds",
         type=_seconds,
@@ -88,8 +94,17 @@ def _grade_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help="for the random fixtures (default: a secret one)")
 
 
+def _tier(text: str) -> Tier:
+    if text not in list(Tier):
+        raise argparse.ArgumentTypeError(f"{text}: choose {' or '.join(Tier)}")
+    return Tier(text)
+
+
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < 1e6:
         raise argparse.ArgumentTypeError(f"{text} seconds: give a time above 0")
     return seconds
@@ -133,7 +148,8 @@ def _progress(options: argparse.Namespace) -> int:
 
     if options.folder and not options.folder.is_dir():
         raise BadUsage(f"{options.folder} is not a folder")
-    progress = Progress.of(options.folder)
+    mine = Path("my_lessons") if Path("my_lessons").is_dir() else None
+    progress = Progress.of(options.folder or mine)
     print(progress)
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in progress.rows]
     _write_json(options, {"exercises": rows})
@@ -157,7 +173,7 @@ def _grade(options: argparse.Namespace) -> int:
         raise BadUsage(
             "nothing to grade: none of these notebooks has an exercise that was asked for"
         )
-    _print_total(results)
+    _print_totals(graded)
     record = {"date": datetime.now(UTC).isoformat(), "tier": options.tier, "seed": seed}
     _write_json(options, record | {"submissions": [_as_json(*pair) for pair in graded]})
     return PASSED if all(result.outcome is Outcome.PASS for result in results) else FAILED
@@ -190,7 +206,8 @@ def _grade_all(submissions: list, sandbox: Any, seed: int, options: argparse.Nam
     with progress_bar("grading", sum(len(s.expected) for s in submissions)) as advance:
         for submission in submissions:
             results = []
-            _print_heading(submission)
+            if not options.exercise or set(options.exercise) & set(submission.expected):
+                _print_heading(submission)
             for result in grade_submission(
                 submission, sandbox, options.tier, seed, options.exercise
             ):
@@ -215,25 +232,39 @@ def _print_result(result: Result) -> None:
     print(flush=True)
 
 
-def _print_total(results: list[Result]) -> None:
+def _print_totals(graded: list[tuple[Any, list[Result]]]) -> None:
+    """A line for each notebook if there are several, and one for all."""
+    totals = [(str(submission.path), _total(results)) for submission, results in graded if results]
+    if len(totals) > 1:
+        totals.append(("all", _total([result for _, results in graded for result in results])))
+    width = max(len(name) for name, _ in totals)
+    for name, (passed, tried, earned, possible) in totals:
+        label = f"{name:<{width}}  " if len(totals) > 1 else ""
+        print(f"{label}{passed} of {tried} exercises pass, {earned:g} of {possible:g} points")
+
+
+def _total(results: list[Result]) -> tuple[int, int, float, float]:
+    """Exercises passed and tried, points earned and possible."""
     passed = sum(result.outcome is Outcome.PASS for result in results)
-    earned = sum(result.earned.total for result in results)
-    possible = sum(result.possible.total for result in results)
-    print(f"{passed} of {len(results)} exercises pass, {earned:g} of {possible:g} points")
+    earned = round(sum(result.earned.total for result in results), 2)
+    return passed, len(results), earned, sum(result.possible.total for result in results)
 
 
 def _as_json(submission: Any, results: list[Result]) -> dict[str, Any]:
+    _, _, earned, possible = _total(results)
     return {
         "path": str(submission.path),
         "sha256": submission.sha256,
         "problem": submission.problem,
+        "earned": earned,
+        "possible": possible,
         "results": [result.to_dict() for result in results],
     }
 
 
 def _check_writable(file: Path | None) -> None:
     """Complain before the work is done rather than after it."""
-    if file and (file.is_dir() or not file.absolute().parent.is_dir()):
+    if file and (str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir()):
         raise BadUsage(f"--json {file}: name a file in a folder that exists")
 
 

@@ -6,6 +6,7 @@ points count only when every invariant holds, in proportion to the fixtures whos
 within their closed forms. PASS needs everything.
 """
 
+import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -100,9 +101,23 @@ def _grade_exercise(
         with Isolated(submission.cells_for(exercise_id), exercise_id, sandbox) as candidate:
             result = examine(exercise, candidate, tier, seed)
             result.printed = candidate.printed()
+            result.message = result.message or _missing_helper(submission, result)
             return result
     except (NotWritten, StudentFault) as stop:
         return _verdict(exercise, [], stop, started)
+
+
+def _missing_helper(submission: "Submission", result: Result) -> str:
+    """Explains a NameError by the cell that grading does not run, or is ""."""
+    for finding in result.findings:
+        missing = re.search(r"name '(\w+)' is not defined", finding.detail)
+        number = missing and submission.cell_left_out(missing[1])
+        if number:
+            return (
+                f"{missing[1]} is defined in cell {number}, which grading does not run: move it "
+                "into the exercise's cell, or give that cell the tag `helper`"
+            )
+    return ""
 
 
 def examine(exercise: Exercise, candidate: Candidate, tier: Tier, seed: int) -> Result:

@@ -49,12 +49,14 @@ def ready(exercise_id: str) -> Any:
             f"{exercise_id} has not passed in this session, and this copy of the course has no "
             f"answers: write it and run check({exercise_id}) first"
         ) from None
-    print(f"— {exercise_id} has not passed yet: this cell uses the course's own. —")
+    solved = ProgressFile().entry(exercise_id).outcome == Outcome.PASS
+    why = "is not in this notebook's memory" if solved else "has not passed yet"
+    print(f"— {exercise_id} {why}: this cell uses the course's own. —")
     return answer
 
 
 def hint(function_or_id: Any) -> "Hint":
-    """The next hint for an exercise, given by its id or your function; one at a time."""
+    """One more hint for an exercise, given by its id or your function, below those you have."""
     named = function_or_id if isinstance(function_or_id, str) else None
     exercise = _exercise_of(function_or_id, named)
     if not exercise.hints:
@@ -63,10 +65,10 @@ def hint(function_or_id: Any) -> "Hint":
     given = progress.entry(exercise.id).hints
     if given < len(exercise.hints):
         progress.count_hint(exercise.id)
-    number = min(given, len(exercise.hints) - 1)
-    left = len(exercise.hints) - number - 1
-    more = f"({left} more)" if left else "(that was the last)"
-    return Hint(f"Hint {number + 1}: {exercise.hints[number]} {more}")
+    number = min(given + 1, len(exercise.hints))
+    left = len(exercise.hints) - number
+    read = [f"Hint {i}: {text}" for i, text in enumerate(exercise.hints[:number], start=1)]
+    return Hint("\n".join([*read, f"({left} more)" if left else "(that was the last)"]))
 
 
 class Hint(str):
@@ -82,6 +84,10 @@ def progress() -> Progress:
 
 
 def _exercise_of(function_or_value: Any, exercise_id: str | None) -> Exercise:
+    if exercise_id is None and isinstance(function_or_value, str):
+        raise KeyError(
+            f"write check({function_or_value}), without quotes: the answer, not its name"
+        )
     name = exercise_id or getattr(function_or_value, "__name__", None)
     if name is None and isinstance(function_or_value, CudaKernel):
         name = _asked_for(function_or_value)

@@ -73,10 +73,10 @@ def _badness(finding: Finding) -> tuple[bool, float]:
 
 
 def traffic_shown(traffic: list[TrafficFinding]) -> tuple[list[TrafficFinding], int, int]:
-    """One fixture's rows (the first that is wrong, else the last), fixtures right, and tried."""
+    """One fixture's rows (the first that is wrong, else the first), fixtures right, and tried."""
     fixtures = [list(rows) for _, rows in groupby(traffic, lambda row: row.fixture)]
     wrong = [rows for rows in fixtures if not all(row.passed for row in rows)]
-    shown = wrong[0] if wrong else (fixtures[-1] if fixtures else [])
+    shown = (wrong or fixtures or [[]])[0]
     return shown, len(fixtures) - len(wrong), len(fixtures)
 
 
@@ -112,7 +112,7 @@ def report_lines(result: Result) -> list[Line]:
     lines += [[("", f"  {text}")] for text in next_step(result).splitlines()]
     for invariant in invariants(result.findings):
         lines += _invariant_lines(invariant)
-    lines += _traffic_lines(result.traffic) + _printed_lines(result)
+    lines += _traffic_lines(result) + _printed_lines(result)
     return [[(style, printable(text)) for style, text in line] for line in lines]
 
 
@@ -150,12 +150,20 @@ def _further_lines(text: str) -> list[str]:
     return text.splitlines()[1:]
 
 
-def _traffic_lines(traffic: list[TrafficFinding]) -> list[Line]:
-    rows, right, tried = traffic_shown(traffic)
+def traffic_title(result: Result) -> str:
+    """What the traffic table shows, and whether it counts: a wrong answer is cheap."""
+    rows, right, tried = traffic_shown(result.traffic)
+    of = f"fixture {rows[0].fixture}; " if rows[0].fixture else ""
+    exact = all(finding.passed for finding in result.findings)
+    counts = "" if exact else "; counts once every invariant holds"
+    return f"{memories(rows)} traffic in bytes ({of}{right} of {tried} fixtures right{counts})"
+
+
+def _traffic_lines(result: Result) -> list[Line]:
+    rows, _, _ = traffic_shown(result.traffic)
     if not rows:
         return []
-    of = f"fixture {rows[0].fixture}; " if rows[0].fixture else ""
-    title = f"  {memories(rows)} traffic in bytes ({of}{right} of {tried} fixtures right)"
+    title = f"  {traffic_title(result)}"
     columns = f"  {'':<9}{'array':<7}{'':<9}{'measured':>12}{'at least':>12}{'at most':>12}"
     lines: list[Line] = [[("", title)], [("quiet", columns)]]
     for row in rows:

@@ -14,10 +14,10 @@ from autograder.report import (
     headline,
     invariants,
     measure,
-    memories,
     next_step,
     printed,
     traffic_shown,
+    traffic_title,
 )
 from autograder.result import Outcome, Result, TrafficFinding
 
@@ -36,7 +36,7 @@ def report_html(result: Result) -> str:
     if result.findings:
         items = "".join(map(_invariant, invariants(result.findings)))
         parts.append(f"<ul style='list-style:none;padding-left:0;margin:.5em 0'>{items}</ul>")
-    parts.append(_traffic(result.traffic))
+    parts.append(_traffic(result))
     if lines := printed(result):
         parts.append("<div>your code printed, at the end:</div>" + _paragraphs("\n".join(lines)))
     return f"<div role='status' style='{_PANEL.format(colour)}'>{''.join(parts)}</div>"
@@ -59,12 +59,11 @@ def _invariant(invariant: Invariant) -> str:
     return f"<li>{head}<div style='margin-left:1.5em'>{_paragraphs(where)}{cause}</div></li>"
 
 
-def _traffic(traffic: list[TrafficFinding]) -> str:
-    rows, right, tried = traffic_shown(traffic)
+def _traffic(result: Result) -> str:
+    rows, _, _ = traffic_shown(result.traffic)
     if not rows:
         return ""
-    of = f"fixture {escape(rows[0].fixture)}; " if rows[0].fixture else ""
-    caption = f"{memories(rows)} traffic in bytes ({of}{right} of {tried} fixtures right)"
+    caption = escape(traffic_title(result))
     titles = ("array", "", "measured", "at least", "at most", "verdict")
     head = "".join(f"<th scope='col' style='{_CELL.format('left')}'>{t}</th>" for t in titles)
     body = "".join(map(_traffic_row, rows))

@@ -71,6 +71,13 @@ class Submission:
                 runnable += _definitions(cell)
         raise AssertionError("a cell's own number is among the numbers of the cells")
 
+    def cell_left_out(self, name: str) -> int | None:
+        """The number of a cell that defines `name` and is not run for any exercise, or None."""
+        for cell in self.cells:
+            if not cell.helper and not cell.exercise and name in _top_level_names(cell.source):
+                return cell.number
+        return None
+
     def _cell_of(self, exercise_id: str) -> NotebookCell:
         found = [cell for cell in self.cells if cell.exercise == exercise_id]
         found = found or [
@@ -209,6 +216,18 @@ def _answers(source: str) -> set[str]:
     found = set(functions) if len(functions) == 1 else set()
     found |= {name for name in values if name in every and every[name].is_value}
     return found & set(every)
+
+
+def _top_level_names(source: str) -> set[str]:
+    """The functions, classes and variables that a cell defines."""
+    try:
+        body = python_of(source)[1].body
+    except SyntaxError:
+        return set()
+    named = (ast.FunctionDef, ast.ClassDef)
+    return {node.name for node in body if isinstance(node, named)} | {
+        target.id for node in body for target in _targets(node)
+    }
 
 
 def _targets(node: ast.stmt) -> list[ast.Name]:

@@ -96,15 +96,22 @@ def test_ready_without_an_answer_to_fall_back_on():
 # --- hint
 
 
-def test_hints_come_one_at_a_time_and_the_last_one_stays():
-    assert repr(hint("double")) == "Hint 1: Load a tile. (1 more)"
-    assert repr(hint(double)) == "Hint 2: Store twice the tile. (that was the last)"
-    assert repr(hint(double)) == "Hint 2: Store twice the tile. (that was the last)"
+def test_hints_come_one_at_a_time_below_those_already_read():
+    first = "Hint 1: Load a tile."
+    both = f"{first}\nHint 2: Store twice the tile.\n(that was the last)"
+    assert repr(hint("double")) == f"{first}\n(1 more)"
+    assert repr(hint(double)) == both
+    assert repr(hint(double)) == both
     assert saved()["double"]["hints"] == 2
 
 
 def test_no_hints():
     assert "guess has no hints" in hint("guess")
+
+
+def test_an_id_handed_to_check_is_explained():
+    with pytest.raises(KeyError, match=r"write check\(double\), without quotes"):
+        check("double")
 
 
 # --- progress

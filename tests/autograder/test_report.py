@@ -60,14 +60,14 @@ def test_a_failure_says_what_where_how_much_and_why():
 
 def test_the_traffic_table_shows_the_first_fixture_that_is_wrong():
     text = repr(Report(result()))
-    assert "HBM traffic in bytes (fixture rising; 1 of 2 fixtures right)" in text
+    assert "HBM traffic in bytes (fixture rising; 1 of 2 fixtures right; counts once" in text
     assert re.search(r"✗ broken K +read +12,288 +4,096 +8,192", text)
     assert re.search(r"✓ held +O +written +4,096 +4,096 +4,096", text)
     assert "likely cause: a load inside the inner loop" in text
     assert "Q" not in text.split("HBM traffic")[1]
 
 
-def test_a_pass_shows_the_last_fixtures_traffic():
+def test_a_pass_shows_the_first_fixtures_traffic():
     rows, right, tried = traffic_shown(passing().traffic)
     assert (len(rows), right, tried) == (1, 1, 1)
     assert "likely cause" not in repr(Report(passing()))
