@@ -16,6 +16,7 @@ DTYPES = ("float16", "bfloat16")
 HEAD_DIMS = (32, 64, 96, 128, 256)
 CUDA_TYPES = {"float16": "__half", "bfloat16": "__nv_bfloat16"}
 BYTES = 2  # of an element of Q, K, V, O and their gradients
+SECTION_BYTES = 32 * 1024 * 1024  # about half of a big GPU's L2
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def flash2_forward(q, k, v, o, lse, problem: Attention, device: str, tile=None) 
     check_scale(problem)
     tile = tile or FORWARD_TILES[problem.d]
     kernel = forward_file(problem.dtype.name, problem.d, problem.causal, tile).kernel(device)
-    blocks = grid(problem, cdiv(problem.Nq, tile.Br), problem.heads)
+    keys_and_values = 2 * BYTES * problem.Nk * problem.d
+    blocks = grid(problem, cdiv(problem.Nq, tile.Br), problem.heads, keys_and_values)
     args = (q, k, v, o, lse, *sizes(problem))
     launch(kernel, blocks, 32 * tile.warps, args, tile.shared_bytes(problem.d))
 
@@ -118,8 +120,10 @@ def flash2_backward(
     prepare((cdiv(rows, 4), heads), (128,), prepared)
 
     args = (q, k, v, do, row_values, dq_sums, dk, dv, *sizes(problem))
-    blocks = grid(problem, cdiv(problem.Nk, tile.Bc), problem.kv_heads)
-    launch(main, (*blocks, slices), threads, args, tile.shared_bytes(problem.d))
+    group = problem.heads // problem.kv_heads
+    q_do_and_sums = (2 * BYTES + 4) * group * problem.Nq * problem.d
+    x, y, sections = grid(problem, cdiv(problem.Nk, tile.Bc), problem.kv_heads, q_do_and_sums)
+    launch(main, (x, y, sections * slices), threads, args, tile.shared_bytes(problem.d))
 
     finished = (dq_sums, dq, problem.Nq, np.float32(problem.scale))
     finish((row_tiles, heads, slices), (threads,), finished)
@@ -131,15 +135,24 @@ def check_scale(problem: Attention) -> None:
         raise ValueError(f"scale is {problem.scale:g}: the flash2 kernels need a scale above 0")
 
 
-def grid(problem: Attention, tiles: int, heads: int) -> tuple[int, int]:
-    """Blocks start in the order of x: causal all heads' longest tiles, else a head's tiles."""
-    return (problem.batch * heads, tiles) if problem.causal else (tiles, problem.batch * heads)
+def grid(problem: Attention, tiles: int, heads: int, bytes_a_head: int) -> tuple[int, int, int]:
+    """Blocks, which start in the order x, y, z; `heads` are those of one batch.
+
+    Full: head by head, so that the blocks at work share K and V in L2. Causal: the longest tiles of
+    a section of heads first, the short ones last to fill the gaps; a section's data fit in L2.
+    """
+    all_heads = problem.batch * heads
+    if not problem.causal:
+        return tiles, all_heads, 1
+    most = max(1, SECTION_BYTES // bytes_a_head)
+    section = max(size for size in range(1, min(most, all_heads) + 1) if all_heads % size == 0)
+    return section, tiles, all_heads // section
 
 
 def sizes(problem: Attention) -> tuple:
     """The scalars that end the parameters of every flash2 kernel."""
-    numbers = (problem.heads, problem.kv_heads, problem.Nq, problem.Nk)
-    return (*numbers, np.float32(problem.scale))
+    group = problem.heads // problem.kv_heads
+    return group, problem.Nq, problem.Nk, np.float32(problem.scale)
 
 
 def launch(kernel, grid, threads: int, args, shared_bytes: int) -> None:

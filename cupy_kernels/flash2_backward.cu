@@ -6,7 +6,7 @@
 // Pᵀ and dSᵀ leave the tensor cores exactly as the A operands of dV += Pᵀ dO and dK += dSᵀ Q. Only
 // dQ = dS K needs all keys of the block at once: dSᵀ goes through shared memory for it.
 //
-//   grid  (⌈Nk / Bc⌉, batch · kv_heads, d / D), causal x and y the other way round
+//   grid  (⌈Nk / Bc⌉, batch · kv_heads, d / D), causal (heads of a section, ⌈Nk / Bc⌉, sections · d / D)
 //   block (32 · WARPS)
 //   shared memory  K, V [Bc][d]   Q, dO [2 stages][Br][d]   dSᵀ [Bc][Br]   LSE, D [2 stages][Br]
 //
@@ -70,12 +70,13 @@ __device__ __forceinline__ void probabilities(float (&S)[N][4], const float* lse
 // counted from the warp's first key: the tile's first query sees `last_visible`, there are `keys`.
 template <int N>
 __device__ __forceinline__ void mask_probabilities(float (&P)[N][4], int last_visible, int keys) {
+    const int lane = reread_thread_index() % 32;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-        const int key = threadIdx.x % 32 / 4 + 8 * r;
+        const int key = lane / 4 + 8 * r;
         // The first query that sees the key, less this lane's share of the column: one number to
         // compare constants with.
-        const int from = key < keys ? key - last_visible - (int)threadIdx.x % 4 * 2 : 8 * N;
+        const int from = key < keys ? key - last_visible - lane % 4 * 2 : 8 * N;
 #pragma unroll
         for (int n = 0; n < N; ++n) {
             if (8 * n < from) P[n][2 * r] = 0.0f;
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
     float* __restrict__ dq_sums,  // [batch, heads, row tiles, d / D, Br · D], accumulator order
     T* __restrict__ dk,           // [batch, kv_heads, Nk, d]
     T* __restrict__ dv,           // [batch, kv_heads, Nk, d]
-    int heads, int kv_heads, int Nq, int Nk, float scale) {
+    int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
     constexpr int THREADS = WARPS * 32, Bc = 16 * WARPS, N = Br / 8;
     constexpr int KV_BYTES = Bc * d * 2, Q_BYTES = Br * d * 2, DS_BYTES = Bc * Br * 2;
     extern __shared__ __align__(128) unsigned char shared[];
@@ -177,12 +178,13 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
     const float* staged_values = reinterpret_cast<float*>(shared + (ROWS - K));
 
     // ---- Which keys are mine ------------------------------------------------------------------
-    // Causal: the first keys are seen by the most queries, so they go first, of all heads.
+    // Causal: the first keys are seen by the most queries; they go first, of a section of heads.
+    constexpr int SLICES = d / D;
+    const int slice = blockIdx.z % SLICES, section = blockIdx.z / SLICES;
     const int key_tile = causal ? blockIdx.y : blockIdx.x;
-    const int kv_head = causal ? blockIdx.x : blockIdx.y;  // batch · kv_heads + kv_head
+    const int kv_head = causal ? section * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
     const int first_key = key_tile * Bc, key = threadIdx.x / 32 * 16;  // of the block, of the warp
-    const int column = blockIdx.z * D, group = heads / kv_heads;
-    const int first_head = kv_head / kv_heads * heads + kv_head % kv_heads * group;
+    const int column = slice * D, first_head = kv_head * group;
 
     // ---- Which queries see them: all, or from row key − (Nk − Nq) on, in each head of the group -----
     const int row_tiles = (Nq + Br - 1) / Br;
@@ -224,7 +226,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
         float P[N][4] = {}, dS[N][4] = {};
         multiply_transposed<T, d>(P, K, key, Qi);
         probabilities(P, lse, scale * LOG2_E);
-        const int keys = Nk - first_key - key, last_visible = causal ? tile * Br - Nq + keys : keys;
+        const int keys = Nk - first_key - key;
+        const int last_visible = causal ? tile * Br - Nq + keys : 1 << 30;
         if (min(last_visible, keys - 1) < 15) mask_probabilities(P, last_visible, keys);
         multiply_transposed<T, d>(dS, V, key, dOi);
         add_product<T, d>(dV, P, dOi, column);
@@ -236,7 +239,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
 
         // ---- dQ [Br][D] += dS K, once all warps have stored their dSᵀ ---------------------------
         __syncthreads();
-        const long long sums = (((long long)head * row_tiles + tile) * gridDim.z + blockIdx.z) * Br * D;
+        const long long sums = (((long long)head * row_tiles + tile) * SLICES + slice) * Br * D;
         add_query_gradients<T, d, D, Br, WARPS>(dq_sums + sums, DS, K, column);
         head = next_head, tile = next_tile, stage ^= 1;
     }

@@ -5,7 +5,8 @@
 // and V that ldmatrix brings feeds two products, and shared memory keeps up with the tensor cores.
 // While a tile is worked on, cp.async brings the next one into the other of two stages.
 //
-//   grid  (⌈Nq / Br⌉, batch · heads), causal the other way round      block (32 · WARPS)
+//   grid  (⌈Nq / Br⌉, batch · heads), causal (heads of a section, ⌈Nq / Br⌉, sections)
+//   block (32 · WARPS)
 //   shared memory  Q [Br][d], K and V [2 stages][Bc][d], 16-bit, swizzled
 
 #include "online_softmax.cuh"
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
     const T* __restrict__ v,    // [batch, kv_heads, Nk, d]
     T* __restrict__ o,          // [batch, heads, Nq, d]
     float* __restrict__ lse,    // [batch, heads, Nq]
-    int heads, int kv_heads, int Nq, int Nk, float scale) {
+    int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
     constexpr int THREADS = WARPS * 32, M = Br / (16 * WARPS), N = Bc / 8;
     constexpr int Q_BYTES = Br * d * 2, KV_BYTES = Bc * d * 2;
     extern __shared__ __align__(128) unsigned char shared[];
@@ -143,13 +144,12 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
     const uint32_t K = Q + Q_BYTES, V = K + 2 * KV_BYTES;
 
     // ---- Which rows are mine ----------------------------------------------------------------
-    // Causal row tiles at the end see the most keys: they go first, of all heads, and the short ones
-    // fill the gaps at the end of the launch. Else the row tiles of a head follow each other and share
-    // its K and V in L2.
+    // Causal row tiles at the end see the most keys: they go first, of a section of heads (gridDim.x),
+    // and the short ones fill the gaps. Else the row tiles of a head follow each other.
     const int row_tile = causal ? gridDim.y - 1 - blockIdx.y : blockIdx.x;
-    const int head = causal ? blockIdx.x : blockIdx.y;  // batch · heads + head
+    const int head = causal ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
     const int first = row_tile * Br, row = threadIdx.x / 32 * 16 * M;  // of the block, of the warp
-    const int kv_head = head / heads * kv_heads + head % heads / (heads / kv_heads);
+    const int kv_head = head / group;  // the query heads of a group share it, also counted so
     const int key_row = kv_head * Nk;  // in all of k and v
 
     // Row i sees keys up to i + Nk − Nq: the mask is aligned bottom-right.

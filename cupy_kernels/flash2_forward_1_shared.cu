@@ -19,6 +19,6 @@ __global__ void __launch_bounds__(STEP_THREADS) flash2_forward_1_shared(
     const T* __restrict__ v,  // [batch, kv_heads, Nk, d]
     T* __restrict__ o,        // [batch, heads, Nq, d]
     float* __restrict__ lse,  // [batch, heads, Nq]
-    int heads, int kv_heads, int Nq, int Nk, float scale) {
-    forward_in_steps<ScalarTile<T, d, Plain<d>>, T, d, causal>(q, k, v, o, lse, heads, kv_heads, Nq, Nk, scale);
+    int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
+    forward_in_steps<ScalarTile<T, d, Plain<d>>, T, d, causal>(q, k, v, o, lse, group, Nq, Nk, scale);
 }

@@ -10,7 +10,8 @@
 //   Tile::load_b(b, tile, column, k)   16 × 16 of [column][k] as two B operands
 //   Tile::load_b_trans(b, tile, k, column)   16 × 16 of [k][column] as two B operands
 //
-//   grid  (⌈Nq / 64⌉, batch · heads), causal the other way round      block (128)
+//   grid  (⌈Nq / 64⌉, batch · heads), causal (heads of a section, ⌈Nq / 64⌉, sections)
+//   block (128)
 //   shared memory  Q [64][d], K and V [STAGES][64][d]
 #pragma once
 
@@ -79,14 +80,14 @@ __device__ __forceinline__ void forward_in_steps(
     const T* v,  // [batch, kv_heads, Nk, d]
     T* o,        // [batch, heads, Nq, d]
     float* lse,  // [batch, heads, Nq]
-    int heads, int kv_heads, int Nq, int Nk, float scale) {
+    int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
     extern __shared__ __align__(128) unsigned char shared[];
     unsigned char *Q = shared, *K = Q + Tile::BYTES, *V = K + Tile::STAGES * Tile::BYTES;
 
     // ---- Which rows are mine ----------------------------------------------------------------
-    const int row_tile = causal ? gridDim.y - 1 - blockIdx.y : blockIdx.x;  // longest first
-    const int head = causal ? blockIdx.x : blockIdx.y;                      // batch · heads + head
-    const int kv_head = head / heads * kv_heads + head % heads / (heads / kv_heads);
+    const int row_tile = causal ? gridDim.y - 1 - blockIdx.y : blockIdx.x;       // longest first
+    const int head = causal ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
+    const int kv_head = head / group;  // the query heads of a group share it, also counted so
     const int first = row_tile * STEP_ROWS, row = threadIdx.x / 32 * 16;  // of the block, of the warp
     q += (long long)head * Nq * d, o += (long long)head * Nq * d, lse += (long long)head * Nq;
     k += (long long)kv_head * Nk * d, v += (long long)kv_head * Nk * d;

@@ -38,7 +38,8 @@ class Step:
         """Write O into `o` and LSE into `lse`. Arrays as in `forward`."""
         flash2.check_scale(problem)
         kernel = self.file(problem.dtype.name, problem.d, problem.causal).kernel(device)
-        grid = flash2.grid(problem, cdiv(problem.Nq, ROWS), problem.heads)
+        keys_and_values = 2 * flash2.BYTES * problem.Nk * problem.d
+        grid = flash2.grid(problem, cdiv(problem.Nq, ROWS), problem.heads, keys_and_values)
         args = (q, k, v, o, lse, *flash2.sizes(problem))
         flash2.launch(kernel, grid, THREADS, args, self.shared_bytes(problem.d))
 
