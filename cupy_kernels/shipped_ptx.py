@@ -59,11 +59,12 @@ def _read(path):
 
 
 def kernels_to_ship() -> dict[str, Compilation]:
-    """What the course ships PTX of, by file name: every kernel of the registry."""
+    """What the course ships PTX of, by file name: the first kernels and those of the registry."""
+    from cupy_kernels.first_kernels import ROW_SUM, TRANSPOSE, VECTOR_ADD
     from cupy_kernels.registry import BACKWARD_KERNELS, FORWARD_KERNELS
 
     kernels = [*FORWARD_KERNELS.values(), *BACKWARD_KERNELS.values()]
-    files = [file for kernel in kernels for file in kernel.files]
+    files = [VECTOR_ADD, TRANSPOSE, ROW_SUM, *(file for kernel in kernels for file in kernel.files)]
     return {file.ptx_name: file.compilation for file in files}
 
 
