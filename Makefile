@@ -4,7 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -c constraints.txt -e
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt -e
+# More for JupyterLab: make lab LAB_ARGS="--no-browser --port=9000"
+LAB_ARGS ?=
 # What was installed last; as new as pyproject.toml and constraints.txt, nothing is to be done.
 BASE := $(VENV)/installed-base
 ALL := $(VENV)/installed-all
@@ -24,8 +26,10 @@ demo: $(BASE) ## grade a solved notebook and a wrong one (first time: a minute o
 start: $(BASE) ## copy the lessons to my_lessons/; what is there is never overwritten
 	@$(BIN)/python -m lessons.student_copy
 
-lab: $(ALL) start ## open my_lessons/ in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=my_lessons
+# The root is the course, or JupyterLab would not serve the pictures in lessons/images.
+lab: $(ALL) ## open my_lessons/ in JupyterLab
+	@$(BIN)/python -m lessons.student_copy --quiet
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/my_lessons $(LAB_ARGS)
 
 lessons: $(BASE) ## build the notebooks from solutions/NN_name.py
 	@$(BIN)/python -m lessons.build
@@ -36,12 +40,12 @@ check: $(ALL) ## are the notebooks built, is the code clean?
 	$(BIN)/ruff format --check .
 
 # Browser tests come last and one at a time: each starts a server and a browser of its own.
-test: $(ALL) ## every test that is not slow
-	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
+test: $(ALL) ## every test that is not slow and that this machine can run (ten minutes)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser" -rs
 	$(BIN)/python -m pytest -m "not slow and browser" -rs
 
 test-all: $(ALL) ## every test there is
-	$(BIN)/python -m pytest -n 2 -m "not browser"
+	$(BIN)/python -m pytest -n 2 -m "not browser" -rs
 	$(BIN)/python -m pytest -m browser -rs
 
 test-gpu: $(GPU) ## the tests that need an NVIDIA GPU
@@ -62,13 +66,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BASE): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) .
+	@echo "Installing the grader into $(VENV), once ..."
+	@$(INSTALL) .
 	@touch $@
 
 $(ALL): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) '.[notebooks,dev]'
+	@echo "Installing JupyterLab and the tests' tools into $(VENV), once: a minute or two ..."
+	@$(INSTALL) '.[notebooks,dev]'
 	@touch $(BASE) $@
 
 $(GPU): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) '.[notebooks,dev,gpu]'
+	@echo "Installing CuPy and the CUDA toolkit into $(VENV), once: some minutes ..."
+	@$(INSTALL) '.[notebooks,dev,gpu]'
 	@touch $(BASE) $(ALL) $@

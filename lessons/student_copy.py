@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = COURSE) -> int:
 def _say_what_is_next(kept: list[str]) -> None:
     for name in kept:
         print(f"kept  my_lessons/{name} (yours, untouched)")
-    print("Now run `make lab`. To start a lesson afresh, rename your copy, then `make start` again.")
+    print("Now run `make lab`. To start a lesson afresh, rename your copy, then `make start`.")
 
 
 if __name__ == "__main__":
