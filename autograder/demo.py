@@ -4,6 +4,7 @@ Run as `python -m autograder.demo` (`make demo`). Exit status 0 when the first p
 second fails for what is wrong with it.
 """
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -25,7 +26,7 @@ class DemoError(Exception):
 def demo(course: Path = COURSE) -> None:
     """Print both gradings. Raises DemoError when one does not come out as it should."""
     solved = _solved_lesson(course)
-    print("1. Lesson 03, solved\n")
+    print(f"1. Lesson 03, solved (solutions/{solved.name})\n")
     _graded(solved, PASSED)
     print("\n2. The same, but O is not rescaled when a larger maximum comes along\n")
     print(f"   - ... {RIGHT} ...\n   + ... {WRONG} ...\n")
@@ -57,9 +58,10 @@ def _without_rescaling(solved: Path) -> str:
 
 def _graded(notebook: Path, expected: int) -> dict:
     """What `autograder grade` says of a notebook, printed and returned."""
-    with tempfile.TemporaryDirectory() as folder:
+    # From its own folder, so that its name is printed and no folder that is gone a moment later.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(notebook.parent):
         record = Path(folder) / "grade.json"
-        status = main(["grade", str(notebook), "--seed", SEED, "--json", str(record)])
+        status = main(["grade", notebook.name, "--seed", SEED, "--json", str(record)])
         if status != expected:
             raise DemoError(f"{notebook.name}: exit status {status}, expected {expected}")
         return json.loads(record.read_text(encoding="utf-8"))
