@@ -177,9 +177,13 @@ def _code_cells(notebook: dict[str, Any]) -> Iterator[NotebookCell]:
 def _expected(
     notebook: dict[str, Any], cells: tuple[NotebookCell, ...], lesson: int | None
 ) -> tuple[str, ...]:
-    """The lesson's exercises, and any other that a cell says it answers."""
+    """The lesson's exercises, and any other that a cell says it answers.
+
+    The lesson is what the file's name says and what the metadata say: changing one of them does
+    not make an exercise go away.
+    """
     every = catalogue.all_exercises()
-    owed = set(_exercises_of(_lesson_in_metadata(notebook, lesson)))
+    owed = {*_exercises_of(lesson), *_exercises_of(_lesson_in_metadata(notebook))}
     named = {cell.exercise for cell in cells if cell.exercise}
     if not owed:
         named |= {name for cell in cells for name in _answers(cell.source)}
@@ -187,10 +191,10 @@ def _expected(
     return (*known, *sorted(named - set(known)))
 
 
-def _lesson_in_metadata(notebook: dict[str, Any], otherwise: int | None) -> int | None:
+def _lesson_in_metadata(notebook: dict[str, Any]) -> int | None:
     course = _metadata(notebook).get("course")
     lesson = course.get("lesson") if isinstance(course, dict) else None
-    return lesson if type(lesson) is int else otherwise
+    return lesson if type(lesson) is int else None
 
 
 def _exercises_of(lesson: int | None) -> tuple[str, ...]:

@@ -64,7 +64,13 @@ def test_cells_of_any_shape_are_survived(tmp_path):
 
 def test_the_lesson_says_which_exercises_are_owed(notebook):
     assert read_submission(notebook(lesson=90)).expected == ("double", "total")
-    assert read_submission(notebook(lesson=91)).expected == ("guess",)
+    assert read_submission(notebook(lesson=91, name="mine.ipynb")).expected == ("guess",)
+
+
+def test_neither_the_name_nor_the_metadata_take_an_exercise_away(notebook):
+    for lesson in (91, 99):
+        assert {"double", "total"} <= set(read_submission(notebook(lesson=lesson)).expected)
+    assert read_submission(notebook(name="91_x.ipynb")).expected == ("double", "total", "guess")
 
 
 def test_without_a_lesson_the_name_of_the_file_decides(notebook):
