@@ -40,7 +40,7 @@ check: $(ALL) ## are the notebooks built, is the code clean?
 	$(BIN)/ruff format --check .
 
 # Browser tests come last and one at a time: each starts a server and a browser of its own.
-test: $(ALL) ## every test that is not slow and that this machine can run (ten minutes)
+test: $(ALL) ## every test that is not slow and that this machine can run (10 to 15 minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser" -rs
 	$(BIN)/python -m pytest -m "not slow and browser" -rs
 

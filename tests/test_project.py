@@ -53,6 +53,11 @@ def test_the_environment_names_what_people_look_for(environment):
     assert {"cupy-cuda13x", "torch"} == extras
 
 
+def test_the_readme_says_how_to_enter_the_environment():
+    name = yaml.safe_load((COURSE / "environment.yml").read_text())["name"]
+    assert f"conda activate {name}" in README
+
+
 @pytest.mark.parametrize("requirement", NEEDED, ids=lambda requirement: requirement.name)
 def test_every_direct_dependency_is_pinned_within_its_limits(pins, requirement):
     assert pins[canonicalize_name(requirement.name)] in requirement.specifier
@@ -75,6 +80,12 @@ def test_make_alone_lists_every_target():
     done = subprocess.run(["make"], cwd=COURSE, capture_output=True, text=True, timeout=60)
     listed = re.findall(r"^  make (\S+) +\S", done.stdout, re.MULTILINE)
     assert listed == PHONY
+
+
+def test_every_test_target_says_why_tests_are_skipped():
+    runs = [line for line in MAKEFILE.splitlines() if "-m pytest" in line]
+    assert len(runs) > 1
+    assert [line for line in runs if "-rs" not in line] == []
 
 
 def test_make_says_when_python_is_too_old(tmp_path):
