@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cupy_kernels import flash2, flash2_steps
+from cupy_kernels import flash1, flash2, flash2_steps
 from cupy_kernels.attention import Attention
 from cupy_kernels.kernel_files import KernelFile
+from cupy_kernels.naive_backward import SOFTMAX_BACKWARD, TRANSPOSED_SUM, naive_backward
 from cupy_kernels.naive_forward import SCORES, SOFTMAX, WEIGHTED_SUM, naive_forward
 
 
@@ -13,10 +14,11 @@ from cupy_kernels.naive_forward import SCORES, SOFTMAX, WEIGHTED_SUM, naive_forw
 class AttentionKernel:
     """What a forward or backward kernel is and takes.
 
-    `files` are kernels it launches; those that come in many instances are listed for fp16, d = 64.
-    `head_dims=None` takes any d; `arch=None` runs on any GPU. A forward kernel has
-    `launch(q, k, v, o, lse, problem, device)` and writes O and LSE into the arrays given, a
-    backward one `launch(q, k, v, o, lse, do, dq, dk, dv, problem, device)` and writes gradients.
+    `files` are kernels it launches; those that come in many instances are listed for d = 64, and
+    for fp16 where they take several dtypes. `head_dims=None` takes any d; `arch=None` runs on any
+    GPU. A forward kernel has `launch(q, k, v, o, lse, problem, device)` and writes O and LSE into
+    the arrays given, a backward one `launch(q, k, v, o, lse, do, dq, dk, dv, problem, device)` and
+    writes gradients.
     """
 
     name: str
@@ -47,6 +49,14 @@ FORWARD_KERNELS = {
             head_dims=None,
             launch=naive_forward,
         ),
+        AttentionKernel(
+            name="flash1_forward",
+            summary="FlashAttention-1: K, V stay on chip, O, l, m in HBM between their tiles",
+            files=(flash1.forward_file(64),),
+            dtypes=("float32",),
+            head_dims=flash1.HEAD_DIMS,
+            launch=flash1.flash1_forward,
+        ),
         *(
             AttentionKernel(
                 name=step.kernel,
@@ -74,6 +84,22 @@ FORWARD_KERNELS = {
 BACKWARD_KERNELS = {
     kernel.name: kernel
     for kernel in (
+        AttentionKernel(
+            name="naive_backward",
+            summary="five launches over a stored P, which two more make first",
+            files=(SCORES, SOFTMAX, TRANSPOSED_SUM, SOFTMAX_BACKWARD, WEIGHTED_SUM),
+            dtypes=("float32",),
+            head_dims=None,
+            launch=naive_backward,
+        ),
+        AttentionKernel(
+            name="flash1_backward",
+            summary="FlashAttention-1: P again from Q, K and LSE, dQ in HBM between tiles of K, V",
+            files=(flash1.ROW_DOTS, flash1.backward_file(64)),
+            dtypes=("float32",),
+            head_dims=flash1.HEAD_DIMS,
+            launch=flash1.flash1_backward,
+        ),
         AttentionKernel(
             name="flash2_backward",
             summary="FlashAttention-2 on tensor cores, dQ added up by fp32 atomics",
