@@ -94,7 +94,7 @@ def examine_kernel(
     Raises NotWritten, and StudentFault for what ends the exercise: no such kernel, a source that
     does not compile, a launch that never ends.
     """
-    kernel = handed_in(candidate, name, parameters)
+    kernel = handed_in(candidate, name, parameters, tier)
     finished: list[tuple[Run, Traffic]] = []
     said: set[str] = set()
     for run in runs(tier, seed):

@@ -5,14 +5,20 @@ ends, and it catches races, accesses out of bounds and uninitialised reads with 
 """
 
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.candidate import Candidate, NotWritten, StudentFault
 from autograder.cuda_kernel import CudaKernel
+from autograder.exercise import Tier
+from autograder.faults import COURSE
 from autograder.launch_text import LaunchTextError
 
 if TYPE_CHECKING:  # compiler and simulator load when the first kernel is judged
@@ -22,6 +28,9 @@ if TYPE_CHECKING:  # compiler and simulator load when the first kernel is judged
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r"^\s*(?:#|%:)\s*include\b(?P<what>.*)$", re.MULTILINE)
 HEADER = re.compile(r'\s*(?:"[\w.-]+"|<[\w-]+(?:/[\w-]+)*(?:\.\w+)?>)\s*')
+LOCAL_ARRAY = re.compile(r"\.local\s[^;]*\[(\d+)\];")
+LOCAL_BYTES = 16 << 10
+COMPILE_SECONDS, COMPILE_BYTES = 30, 4 << 30
 ENDLESS = ("step limit", "time limit", "deadlock")
 
 
@@ -34,7 +43,7 @@ class Stopped(StudentFault):
         self.cause = cause
 
 
-def handed_in(candidate: Candidate, name: str, parameters: Sequence[str]) -> CudaKernel:
+def handed_in(candidate: Candidate, name: str, parameters: Sequence[str], tier: Tier) -> CudaKernel:
     """The candidate's kernel, compiled once. Raises NotWritten, or StudentFault saying why not."""
     from cupy_kernels import NvrtcNotFound
 
@@ -44,7 +53,9 @@ def handed_in(candidate: Candidate, name: str, parameters: Sequence[str]) -> Cud
             raise NotWritten
         _refuse_other_kernels(kernel, name, parameters)
         _refuse_other_files(kernel.source)
-        kernel.compiled("sim")
+        if tier is Tier.FULL:
+            _compile_apart(kernel)
+        _refuse_much_local_memory(kernel.compiled("sim").ptx)
     except (TypeError, ValueError, NvrtcNotFound) as error:  # CompileError is a ValueError
         raise StudentFault(_without_folders(error)) from None
     return kernel
@@ -68,6 +79,44 @@ def _refuse_other_files(source: str) -> None:
                 f"#include{include['what'][:80]}: include the course's headers "
                 '("warp_reduce.cuh") and CUDA\'s (<cuda_fp16.h>) only'
             )
+
+
+def _compile_apart(kernel: CudaKernel) -> None:
+    """Compile in a process of its own: a few macros can keep a compiler busy for ever.
+
+    What comes out of it is in the cache of compilations afterwards.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / f"{kernel.name}.cu"
+        source.write_text(kernel.source, "utf-8")
+        command = [sys.executable, "-m", "cupy_kernels", "ptx", str(source)]
+        try:
+            ended = subprocess.run(
+                command,
+                cwd=COURSE,
+                capture_output=True,
+                timeout=COMPILE_SECONDS,
+                preexec_fn=_limit_memory,
+            )
+        except subprocess.TimeoutExpired:
+            raise StudentFault(f"the compiler was not done after {COMPILE_SECONDS} s") from None
+    if ended.returncode < 0:
+        raise StudentFault("the compiler broke down over this source")
+
+
+def _limit_memory() -> None:
+    import resource  # there is none on Windows, where no submission is graded
+
+    resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
+
+
+def _refuse_much_local_memory(ptx: str) -> None:
+    """Arrays in local memory: the simulator holds them for every thread."""
+    size = sum(map(int, LOCAL_ARRAY.findall(ptx)))
+    if size > LOCAL_BYTES:
+        raise StudentFault(
+            f"each thread has {size:,} bytes of local arrays; at most {LOCAL_BYTES:,} are allowed"
+        )
 
 
 def _without_folders(error: Exception) -> str:

@@ -150,6 +150,27 @@ def test_headers_of_cuda_and_of_the_course_are_welcome():
     assert grade_function(kernel, "cuda_add").outcome is Outcome.PASS
 
 
+MACROS = "#define A0 y[0] += 1.0f;\n" + "".join(
+    f"#define A{i} {10 * f'A{i - 1} '}\n" for i in range(1, 8)
+)
+
+
+def test_a_source_that_keeps_the_compiler_busy_is_given_up_when_grading(monkeypatch):
+    monkeypatch.setattr("autograder.exercises.cuda_launch.COMPILE_SECONDS", 1)
+    kernel = changed(cuda_add, "if (i < n)", "A7 if (i < n)")
+    kernel = replace(
+        kernel, source=MACROS + kernel.source.replace("const float* __r", "float* __r")
+    )
+    result = grade_function(kernel, "cuda_add", Tier.FULL)
+    assert result.message == "the compiler was not done after 1 s"
+
+
+def test_large_arrays_of_a_thread_are_refused():
+    loop = "float a[9999]; for (int t = 0; t < n; ++t) a[t * i % 9999] = t; z[0] = a[n]; if (i < n)"
+    text = report(changed(cuda_add, "if (i < n)", loop))
+    assert "each thread has 39,996 bytes of local arrays; at most 16,384 are allowed" in text
+
+
 def test_without_nvrtc_the_shipped_answer_is_judged_and_others_are_told_why(monkeypatch):
     monkeypatch.setattr(nvrtc, "find_library", lambda: None)
     assert grade_function(cuda_scores, "cuda_scores").outcome is Outcome.PASS
