@@ -36,9 +36,10 @@ class ForwardTile:
 
 @dataclass(frozen=True)
 class BackwardTile:
-    """Br rows of Q a step, 16 keys a warp; blocks an SM should hold; D of the d columns a block."""
+    """Br rows of Q a step, 16·M keys a warp; blocks an SM should hold; D of d columns a block."""
 
     Br: int
+    M: int
     warps: int
     blocks: int
     D: int
@@ -46,7 +47,7 @@ class BackwardTile:
     @property
     def Bc(self) -> int:
         """Keys a block."""
-        return 16 * self.warps
+        return 16 * self.M * self.warps
 
     def shared_bytes(self, d: int) -> int:
         """K and V, two stages of Q and dO, dSᵀ, two stages of LSE and D (fp32)."""
@@ -61,11 +62,11 @@ FORWARD_TILES = {
     256: ForwardTile(Br=64, Bc=32, warps=4, blocks=1, q_in_registers=False),
 }
 BACKWARD_TILES = {
-    32: BackwardTile(Br=64, warps=4, blocks=2, D=32),
-    64: BackwardTile(Br=64, warps=4, blocks=3, D=64),
-    96: BackwardTile(Br=64, warps=4, blocks=2, D=96),
-    128: BackwardTile(Br=64, warps=8, blocks=1, D=128),
-    256: BackwardTile(Br=32, warps=4, blocks=1, D=128),
+    32: BackwardTile(Br=64, M=1, warps=4, blocks=2, D=32),
+    64: BackwardTile(Br=32, M=2, warps=4, blocks=2, D=64),
+    96: BackwardTile(Br=64, M=1, warps=4, blocks=2, D=96),
+    128: BackwardTile(Br=64, M=1, warps=8, blocks=1, D=128),
+    256: BackwardTile(Br=32, M=1, warps=4, blocks=1, D=128),
 }
 
 
@@ -79,12 +80,12 @@ def forward_file(dtype: str, d: int, causal: bool, tile: ForwardTile | None = No
 def backward_files(dtype: str, d: int, causal: bool, tile: BackwardTile | None = None):
     """The three backward kernels for one dtype and head size: prepare, main, finish."""
     tile = tile or BACKWARD_TILES[d]
-    shape = (d, tile.D, tile.Br, tile.warps)
+    shape = (d, tile.D, tile.Br)
     rows = "flash2_backward_rows.cu"
     return (
         _instance("flash2_backward_prepare", dtype, d, tile.Br, filename=rows),
-        _instance("flash2_backward", dtype, *shape, tile.blocks, causal),
-        _instance("flash2_backward_finish", dtype, *shape, filename=rows),
+        _instance("flash2_backward", dtype, *shape, tile.M, tile.warps, tile.blocks, causal),
+        _instance("flash2_backward_finish", dtype, *shape, tile.warps, filename=rows),
     )
 
 

@@ -4,6 +4,8 @@
 // sectors.
 #pragma once
 
+#include "swizzled_tile.cuh"
+
 template <int D, int Br, int WARPS>
 struct QueryGradients {
     // Where there are 16 rows for each warp, a warp takes whole rows; else two warps share the rows.
@@ -13,7 +15,9 @@ struct QueryGradients {
 
     static __device__ __forceinline__ int warp() { return threadIdx.x / 32; }
     static __device__ __forceinline__ int row() { return warp() % ROW_WARPS * 16 * M; }
-    static __device__ __forceinline__ int column() { return warp() / ROW_WARPS * 8 * N; }
+    static __device__ __forceinline__ int column() {
+        return reread_thread_index() / 32 / ROW_WARPS * 8 * N;  // not kept: registers are short
+    }
 
     // Of this lane's first element in the tile, and of register i of accumulator (m, n) from there.
     static __device__ __forceinline__ int start() {
