@@ -22,8 +22,11 @@ class Budget:
 
     @classmethod
     def of(cls, truth, naive, *, factor: float, floor: float) -> "Budget":
-        """The budget that a naive kernel's own error sets."""
-        return cls(truth, factor * max_error(naive, truth) + floor)
+        """The budget that a naive kernel's own error sets. Raises ValueError if it is unlimited."""
+        allowed = factor * max_error(naive, truth) + floor
+        if not np.isfinite(allowed):
+            raise ValueError("the naive kernel fails on this fixture: it allows any error")
+        return cls(truth, allowed)
 
     def accepts(self, got: np.ndarray) -> bool:
         """Whether `got` has the right shape and no error above the budget."""

@@ -57,14 +57,18 @@ def _normal(rng: Rng, Nq: int, Nk: int, d: int) -> dict[str, np.ndarray]:
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def _sloped(rng: Rng, first_column_of_K: np.ndarray, Nq: int) -> dict[str, np.ndarray]:
-    """Scores that follow the first column of K: s ≈ K[j, 0], with a little noise (d = 64)."""
-    d, Nk = 64, len(first_column_of_K)
+def _sloped(rng: Rng, scores: np.ndarray, Nq: int) -> dict[str, np.ndarray]:
+    """Scores s[i, j] ≈ scores[j], with a little noise (d = 64).
+
+    The slope is steep in Q and gentle in K: dQ, a sum of keys, would otherwise drown in the
+    rounding of one huge column.
+    """
+    d, Nk = 64, len(scores)
     data = _normal(rng, Nq, Nk, d)
     data["K"] = 0.1 * data["K"]
-    data["K"][:, 0] = first_column_of_K
+    data["K"][:, 0] = scores / 100
     data["Q"] = 0.05 * data["Q"]
-    data["Q"][:, 0] += 8.0  # times scale 1/8
+    data["Q"][:, 0] += 800.0  # times scale 1/8
     return data
 
 
@@ -79,6 +83,16 @@ def _deep_negative(rng: Rng) -> dict[str, np.ndarray]:
     return _sloped(rng, np.full(160, -300, np.float32), 64)
 
 
+def _row_spread(rng: Rng) -> dict[str, np.ndarray]:
+    # Rows from −200 to 200 in every tile: shifted by the maximum of a whole tile, the low rows
+    # underflow to 0/0.
+    data = _normal(rng, 64, 96, 64)
+    data["Q"] = 0.1 * data["Q"]
+    data["Q"][:, 0] = 8 * rng.permutation(np.linspace(-200, 200, 64)).astype(np.float32)
+    data["K"][:, 0] = 1
+    return data
+
+
 def _one_hot_values(rng: Rng) -> dict[str, np.ndarray]:
     data = _normal(rng, 80, 64, 64)
     return data | {"V": np.eye(64, dtype=np.float32)}  # O is P: a wrong column names its key
@@ -91,6 +105,7 @@ class _Recipe:
     causal: bool = False
     Br: int = 32
     Bc: int = 32
+    scale: float | None = None  # None: 1/√d
 
 
 QUICK = {
@@ -100,6 +115,13 @@ QUICK = {
     ),
     "rising": _Recipe("stable when the maximum keeps rising", _rising),
     "deep_negative": _Recipe("stable when all scores are very negative", _deep_negative),
+    "row_spread": _Recipe("every row has a maximum of its own", _row_spread),
+    "other_scale": _Recipe(
+        "scale is what the caller says, not always 1/√d",
+        lambda rng: _normal(rng, 48, 80, 64),
+        Bc=16,
+        scale=-0.3,
+    ),
     "ragged": _Recipe(
         "lengths need not be multiples of the tile",
         lambda rng: _normal(rng, 97, 113, 64),
@@ -119,8 +141,9 @@ QUICK = {
     ),
     "causal_more_keys": _Recipe(
         "causal: the mask is aligned bottom-right",
-        lambda rng: _normal(rng, 40, 104, 64),
+        lambda rng: _normal(rng, 37, 90, 64),
         causal=True,
+        Bc=16,
     ),
     "masked_rows": _Recipe(
         "a query that sees no key gives O = 0 and LSE = −∞",
@@ -145,6 +168,23 @@ FULL_ONLY = {
         Br=64,
         Bc=64,
     ),
+    "tiny_tiles": _Recipe(
+        "any head dimension and any tile work (d = 20)",
+        lambda rng: _normal(rng, 37, 61, 20),
+        Br=8,
+        Bc=8,
+    ),
+    "causal_deep_negative": _Recipe(
+        "causal: a hidden key counts for nothing, however low the scores",
+        _deep_negative,
+        causal=True,
+    ),
+    "causal_one_row": _Recipe(
+        "causal: a single query works", lambda rng: _normal(rng, 1, 100, 64), causal=True
+    ),
+    "causal_one_key": _Recipe(
+        "causal: a single key works", lambda rng: _normal(rng, 37, 1, 64), causal=True
+    ),
     "causal_rising": _Recipe(
         "causal: stable when the maximum keeps rising", _rising, causal=True, Br=16, Bc=32
     ),
@@ -165,7 +205,7 @@ def fixture(name: str, seed: int) -> Fixture:
         name=name,
         invariant=recipe.invariant,
         causal=recipe.causal,
-        scale=data["Q"].shape[1] ** -0.5,
+        scale=recipe.scale or data["Q"].shape[1] ** -0.5,
         Br=recipe.Br,
         Bc=recipe.Bc,
         **data,

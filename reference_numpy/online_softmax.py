@@ -35,11 +35,11 @@ def online_softmax(
     """Softmax of rows that arrive in tiles of columns: one sweep for m and l, one for P.
 
     Args:
-        tiles: score tiles of the same rows, each (rows, Bc) or (Bc,) for a single row.
+        tiles: score tiles of the same rows, each (rows, Bc).
 
     Returns:
-        m: maximum of each row, shape (rows,) or ().
-        l: denominator Σ e^(s − m) of each row.
+        m: maximum of each row, shape (rows,).
+        l: denominator Σ e^(s − m) of each row, shape (rows,).
         p_tiles: the softmax, cut like `tiles`.
 
     Source: FlashAttention, section 3.1.

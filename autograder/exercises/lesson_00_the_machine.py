@@ -7,7 +7,7 @@ import numpy as np
 from autograder.candidate import Candidate, StudentFault
 from autograder.exactness import FORWARD_FACTOR, FORWARD_FLOOR, Budget, errors
 from autograder.exercise import Evidence, Exercise, Tier
-from autograder.exercises.value_cases import examine_numbers
+from autograder.exercises.value_cases import examine_numbers, random_shapes
 from autograder.location import never_stored, read_too_early, rows_wrong
 from autograder.result import Finding, Points, TrafficFinding
 from reference_numpy.first_kernels import predicted_bytes
@@ -23,9 +23,13 @@ LARGE = {"long": (1000, 64, 32)}
 FP32_BYTES = 4
 
 
-def _inputs(names: tuple[str, ...], shape: tuple[int, int], seed: int, spread: float) -> dict:
+def _inputs(
+    names: tuple[str, ...], shape: tuple[int, int], seed: int, spread: float, shift: float
+) -> dict[str, np.ndarray]:
     rng = np.random.default_rng([seed, *shape])
-    return {name: (spread * rng.standard_normal(shape)).astype(np.float32) for name in names}
+    return {
+        name: (spread * rng.standard_normal(shape) + shift).astype(np.float32) for name in names
+    }
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
@@ -49,10 +53,11 @@ def examine_kernel(
     `times` gives, for each array, how often it is read and written as a whole.
     """
     shapes = SHAPES | LARGE if tier is Tier.FULL else SHAPES
-    cases = [(name, shape, 1.0) for name, shape in shapes.items()]
-    cases.append(("large_values", (20, 64, 8), 60.0))  # e^200 overflows unless the max goes first
-    for fixture, (N, n, B), spread in cases:
-        data = _inputs(inputs, (N, n), seed, spread)
+    cases = [(name, shape, 1.0, 0.0) for name, shape in shapes.items()]
+    cases.append(("large_values", (20, 64, 8), 60.0, 0.0))  # e^200 overflows
+    cases.append(("deep_negative", (20, 64, 8), 1.0, -200.0))  # e^−200 underflows
+    for fixture, (N, n, B), spread, shift in cases:
+        data = _inputs(inputs, (N, n), seed, spread, shift)
         machine = Machine(sram_bytes=3 * FP32_BYTES * B * (n + 2))
         arrays = [machine.hbm(name, x) for name, x in data.items()]
         arrays += [machine.empty(name, (N,)) for name in scratch]
@@ -163,7 +168,7 @@ def examine_prediction(candidate: Candidate, tier: Tier, seed: int) -> Iterator[
     """The three closed forms on shapes that tell N from n."""
     return examine_numbers(
         candidate,
-        [(1000, 64), (64, 1000), (1, 7), (4096, 128)],
+        [(1000, 64), (1, 7), *random_shapes(seed, low=(2, 2), high=(5000, 5000))],
         predicted_bytes,
         invariants={
             "elementwise_add": "predicts the bytes of the add",

@@ -25,8 +25,8 @@ def set_up(fx: Fixture, sram_bytes: int = SRAM_BYTES) -> tuple[Machine, list[Hbm
 
 
 def set_up_small_sram(fx: Fixture) -> tuple[Machine, list[HbmArray], dict]:
-    """The same on a chip just too small to keep K: what fits(K) says decides."""
-    return set_up(fx, sram_bytes=2 * fx.K.nbytes - 1)
+    """The same on a chip just too small for K: what fits(K) says decides."""
+    return set_up(fx, sram_bytes=fx.K.nbytes - 1)
 
 
 def bounds(fx: Fixture, machine: Machine) -> Bounds:

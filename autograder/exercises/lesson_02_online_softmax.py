@@ -53,7 +53,7 @@ def _statistics(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def _budget(truth: np.ndarray, naive: np.ndarray) -> Budget:
     # m and l are not bounded by 1 as P is, so their floor grows with them.
-    size = max(1.0, float(np.max(np.abs(truth), initial=0.0)))
+    size = float(np.max(np.abs(truth[np.isfinite(truth)]), initial=1.0))
     return Budget.of(truth, naive, factor=FORWARD_FACTOR, floor=FORWARD_FLOOR * size)
 
 
@@ -147,6 +147,11 @@ def merge_fixtures(seed: int) -> dict[str, tuple[str, np.ndarray, np.ndarray]]:
         ),
         "deep_negative": ("stable when all scores are very negative", 0.1 * noise - 300, values),
         "empty_part": ("a part without keys (−∞, 0, 0) changes nothing", masked, values),
+        "late_keys": (
+            "keys that come after two empty parts count in full",
+            np.where(np.arange(keys) < 2 * keys // 3, -np.inf, 0.1 * noise - 300),
+            values,
+        ),
         "no_keys": ("two parts without keys give (−∞, 0, 0)", np.full_like(noise, -np.inf), values),
     }
 

@@ -11,7 +11,7 @@ from autograder.exercises.attention_cases import (
     judge_forward,
 )
 from autograder.exercises.traffic_cases import FP32_BYTES, Bounds, exactly
-from autograder.exercises.value_cases import examine_numbers
+from autograder.exercises.value_cases import examine_numbers, random_shapes
 from autograder.fixtures import Fixture
 from autograder.result import Points
 from reference_numpy import io_complexity
@@ -55,6 +55,7 @@ def examine_warp_split(candidate: Candidate, tier: Tier, seed: int) -> Iterator[
         (128, 32, 80, 2),
         (48, 16, 40, 3),
     ]
+    cases += random_shapes(seed, low=(16, 16, 16, 1), high=(256, 256, 256, 16))
     return examine_numbers(
         candidate,
         cases,

@@ -1,7 +1,9 @@
 """How a function that predicts numbers is examined: exact equality on several inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Number
+from numbers import Real
+
+import numpy as np
 
 from autograder.candidate import Candidate, StudentFault
 from autograder.exercise import Evidence
@@ -11,7 +13,7 @@ from autograder.result import Finding
 def examine_numbers(
     candidate: Candidate,
     cases: Sequence[tuple],
-    truth: Callable[..., Mapping[str, Number]],
+    truth: Callable[..., Mapping[str, Real]],
     *,
     invariants: Mapping[str, str],
     cause: Callable[[tuple, float, float], str],
@@ -43,10 +45,16 @@ def _compare(key: str, invariant: str, tried, cause) -> Finding:
             return Finding(invariant, False, detail=f"the result is a dict with the key {key!r}")
         if not _same_number(answer[key], want):
             detail = f"{key} for {case}: you say {answer[key]}, it is {want}"
-            likely = cause(case, answer[key], want) if isinstance(answer[key], Number) else ""
+            likely = cause(case, answer[key], want) if isinstance(answer[key], Real) else ""
             return Finding(invariant, False, detail=detail, cause=likely)
     return Finding(invariant, True)
 
 
 def _same_number(got, want) -> bool:
-    return isinstance(got, Number) and not isinstance(got, bool) and got == want
+    return isinstance(got, Real) and not isinstance(got, bool) and float(got) == float(want)
+
+
+def random_shapes(seed: int, *, low: Sequence[int], high: Sequence[int]) -> list[tuple[int, ...]]:
+    """Four tuples of whole numbers, each between its `low` and its `high`, that no table holds."""
+    drawn = np.random.default_rng(seed).integers(low, high, size=(4, len(low)))
+    return [tuple(map(int, row)) for row in drawn]

@@ -103,6 +103,18 @@ FLASH2 = [
         "normal",
         "upside down",
     ),
+    _flash2(
+        "scale_of_its_own",
+        {_S: "s = np.float32(q.shape[1] ** -0.5) * (q @ K[cols].T)"},
+        "other_scale",
+    ),
+    _flash2("scale_without_sign", {_S: "s = abs(scale) * (q @ K[cols].T)"}, "other_scale"),
+    _flash2("one_max_for_the_tile", {_M_NEW: "m_new = np.maximum(m, s.max())"}, "row_spread"),
+    _flash2(
+        "offset_in_whole_tiles",
+        {_MASK: "s = mask_scores(s, rows, cols, Nq, Nq + (Nk - Nq) // 32 * 32)"},
+        "causal_more_keys",
+    ),
     # The LSE.
     _flash2("LSE_missing", {"LSE[rows] = log_sum_exp(m, l)": "pass"}, "normal", "never stored"),
     _flash2("LSE_is_m", {"log_sum_exp(m, l)": "m"}, "normal", "only m was stored"),

@@ -71,6 +71,14 @@ ONLINE = [
     ),
 ]
 MERGE = [
+    Mutant(
+        "two_empty_parts_start_at_0",
+        "merge",
+        {
+            "m = np.maximum(m_a, m_b)": "m = np.where((l_a == 0) & (l_b == 0), 0, np.maximum(m_a, m_b))"
+        },
+        "no_keys",
+    ),
     Mutant("max_of_the_first", "merge", {"m = np.maximum(m_a, m_b)": "m = m_a"}, "rising"),
     Mutant(
         "l_not_scaled", "merge", {"l = scale_a * l_a + scale_b * l_b": "l = l_a + l_b"}, "normal"
@@ -99,6 +107,12 @@ MERGE = [
     ),
 ]
 FIRST_KERNELS = [
+    Mutant(
+        "max_at_least_0",
+        "softmax_one_kernel",
+        {"x.max(axis=1, keepdims=True)": "np.maximum(x.max(axis=1, keepdims=True), 0)"},
+        "deep_negative",
+    ),
     Mutant(
         "no_max",
         "softmax_one_kernel",
@@ -136,6 +150,18 @@ FIRST_KERNELS = [
     Mutant("forgets_the_maxima", "predicted_bytes", {"3 * N + 2 * N": "2 * N"}, ""),
 ]
 THREE_KERNELS = [
+    Mutant(
+        "K_kept_where_it_does_not_fit",
+        "three_kernels",
+        {"K = K[:] if machine.fits(K) else K": "K = K[:]"},
+        "small_sram",
+    ),
+    Mutant(
+        "one_max_for_the_tile",
+        "three_kernels",
+        {"s.max(axis=1, keepdims=True)": "s.max()"},
+        "row_spread",
+    ),
     Mutant(
         "no_max",
         "three_kernels",

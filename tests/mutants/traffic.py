@@ -149,7 +149,7 @@ THREE_KERNELS = [
         "three_kernels",
         "P_fused_away",
         {
-            "P[rows] = p / p.sum(axis=1, keepdims=True)": "P[rows] = p / p.sum(axis=1, keepdims=True); P[rows] = P[rows]"
+            "P[rows] = p / p.sum(axis=1, keepdims=True)": "P[rows] = p / p.sum(axis=1, keepdims=True); P[rows, :1] = P[rows, :1]"
         },
         "P",
     ),
