@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # compiler and simulator load when the first kernel is judged
     from cupy_kernels.simulator import Fault
     from cupy_kernels.traffic import Traffic
 
+SPLICE = re.compile(r"\\[ \t]*\r?\n")
 LINE_COMMENT = re.compile(r"\s*//(?!.*\*/)")
 INCLUDE = re.compile(
     r'\s*#\s*include\s*(?:"[\w-]+\.cuh"|<[\w-]+(?:/[\w-]+)*(?:\.\w+)?>)\s*(?://.*)?'
@@ -77,11 +78,12 @@ def _refuse_other_files(source: str) -> None:
     Every line that says `include` has to be such a line or a // comment: there are many ways to
     hide a directive between comments and strings, and none to hide it from this.
     """
-    for line in source.replace("\\\r\n", "").replace("\\\n", "").splitlines():
+    joined = SPLICE.sub("", source)
+    for line in (*joined.splitlines(), *source.splitlines()):
         if "include" in line and not (LINE_COMMENT.match(line) or INCLUDE.fullmatch(line)):
             raise StudentFault(
-                f"{line.strip()[:80]}: include the course's headers (\"warp_reduce.cuh\") and CUDA's "
-                "(<cuda_fp16.h>) only, and leave the word out of /* */ comments"
+                f'{line.strip()[:80]}: include the course\'s headers ("warp_reduce.cuh") and '
+                "CUDA's (<cuda_fp16.h>) only, and leave the word out of /* */ comments"
             )
 
 

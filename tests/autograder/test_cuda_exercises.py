@@ -137,6 +137,15 @@ def test_what_cannot_be_launched_is_said_in_one_line(kernel, words):
         "# /* */ include FILE",
         '#inc\\\nlude "/etc/passwd"',
         '%:include "/etc/passwd"',
+        '#include "grades.json"',
+        '# /*\n*/ include "/etc/passwd"',
+        '/* // */ #include "/etc/passwd"',
+        '/*\n// */ #include "/etc/passwd"',
+        'const char* a = "/*";\n#include "/etc/passwd"\nconst char* b = "*/";',
+        '#if __has_include("/etc/passwd")\n#endif',
+        '#include_next "/etc/passwd"',
+        '#inc\\ \nlude "/etc/passwd"',
+        '// \\ \n#include "/etc/passwd"',
     ],
 )
 def test_headers_of_this_machine_are_refused(include):
@@ -145,7 +154,7 @@ def test_headers_of_this_machine_are_refused(include):
 
 
 def test_headers_of_cuda_and_of_the_course_are_welcome():
-    headers = '#include <cuda_fp16.h>\n#include "warp_reduce.cuh"\n'
+    headers = '#include <cuda_fp16.h>\n#include "warp_reduce.cuh"  // includes\n// included\n'
     kernel = replace(cuda_add, source=headers + cuda_add.source)
     assert grade_function(kernel, "cuda_add").outcome is Outcome.PASS
 
