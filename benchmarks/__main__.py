@@ -76,10 +76,12 @@ def _table(arguments):
         return 1
     print(f"{record['date']} · {record['gpu'] or record['cpu']} · {record['command']}")
     for row in record["rows"]:
-        size = f"N={row['N']}" if row["N"] else ""
+        sizes = [f"{name}={row[name]}" for name in ("d", "N") if row[name]]
+        size = " ".join([*sizes, "causal" if row["causal"] else ""])
         beside = f"{row['peer']} {row['peer_value']}" if row["peer"] else ""
+        ratio = f"x{row['ratio']:.2f}" if row["ratio"] else ""
         value = f"{row['value']} {row['unit']}"
-        print(f"{row['name']:26} {size:8} {row['metric']:22} {value:>18}  {beside}")
+        print(f"{row['name']:32} {size:20} {row['metric']:22} {value:>18}  {beside:24} {ratio}")
     return 0
 
 

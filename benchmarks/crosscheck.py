@@ -1,8 +1,9 @@
 """The simulator beside the card: every kernel of the sampler in both, outputs and counters.
 
-Outputs must be equal bit for bit, or agree within the case's stated ulps. The load-store unit's
-sectors and requests must be equal, but for the sectors of cp.async. One failing kernel is reported
-and the rest go on: kernels run in a child process that is started again behind one that dies.
+Outputs must be equal bit for bit, or agree within the case's stated ulps. Every counter that has a
+counterpart on the card must equal it, but for the exceptions listed with their reasons. One failing
+kernel is reported and the rest go on: kernels run in a child process that is started again behind
+one that dies.
 """
 
 import json
@@ -20,11 +21,11 @@ import numpy as np
 from cupy_kernels import device
 
 from . import hardware_counters, results_file
+from .crosscheck_exceptions import reason
 from .results_file import row
 
 ROOT = Path(__file__).parents[1]
 BATCH = 40  # kernels in one ncu process
-REQUIRED = ("load_sectors", "load_requests", "store_sectors", "store_requests")
 
 
 @dataclass
@@ -65,7 +66,7 @@ def main(
         if with_counters:
             _count_on_gpu(outcomes, Path(folder))
     for outcome in outcomes.values():
-        _compare(outcome, with_counters)
+        _compare(outcome)
     _print_table(outcomes, with_counters)
     programs = _random_programs(random_programs)
     if out:
@@ -108,7 +109,7 @@ def simulator_counts(counts) -> dict:
     """The totals that have a counterpart on the card; cp.async requests count as loads there."""
     totals = {name: getattr(counts, name) for name in hardware_counters.COUNTERPARTS}
     totals["load_requests"] += counts.cp_async_requests
-    return totals | {"cp_async_sectors": counts.cp_async_sectors}
+    return totals
 
 
 def _run_on_gpu(outcomes, folder):
@@ -139,14 +140,14 @@ def _child(names, folder):
 
 
 def _count_on_gpu(outcomes, folder):
-    """Counters of every kernel that ran; clues to gaps for those with a formula of their own."""
+    """Counters of every kernel that ran; clues for those that differ and are not listed."""
     counterparts, clues = hardware_counters.available()
     (folder / "metrics.txt").write_text("\n".join([*counterparts, *clues]) + "\n")
     ran = [name for name, outcome in outcomes.items() if outcome.on_gpu is not None]
     for first in range(0, len(ran), BATCH):
         _count_batch(outcomes, ran[first : first + BATCH], counterparts, folder, f"ncu-{first}")
-    puzzling = [name for name in ran if _sampler()[name].counts]
-    if clues:
+    puzzling = [name for name in ran if _unexplained(outcomes[name])]
+    if clues and puzzling:
         _count_batch(outcomes, puzzling, clues, folder, "ncu-clues")
     counters = {name: outcome.hardware for name, outcome in outcomes.items()}
     (folder / "counters.json").write_text(json.dumps(counters, indent=1))
@@ -176,18 +177,19 @@ def _count_batch(outcomes, names, metrics, folder, log_name):
 def _random_programs(count):
     """Random PTX programs on the GPU against the scalar interpreter of the tests."""
     if not count:
-        return {"programs": 0, "wrong": {}}
+        return {"programs": 0, "wrong": {}, "miscompiled": {}}
     command = [sys.executable, "-m", "benchmarks.gpu_random_programs", str(count)]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
     try:
         programs = json.loads((answer.stdout.splitlines() or [""])[-1])
     except json.JSONDecodeError:
         said = (answer.stderr.strip().splitlines() or ["ended without a word"])[-1]
-        programs = {"programs": count, "wrong": {"all": [said[:300]]}}
+        programs = {"programs": count, "wrong": {"all": [said[:300]]}, "miscompiled": {}}
     equal = programs["programs"] - len(programs["wrong"])
     print(f"random PTX programs: {equal} of {count} equal on the GPU and in the interpreter")
-    for seed, lines in programs["wrong"].items():
-        print(f"! random program {seed}: {lines[0]}")
+    for kind in ("wrong", "miscompiled"):
+        for seed, lines in programs[kind].items():
+            print(f"! random program {seed}, {kind}: {lines[0]}")
     return programs
 
 
@@ -200,7 +202,7 @@ def _last_line(path):
     return lines[-1][:300] if lines else ""
 
 
-def _compare(outcome, with_counters):
+def _compare(outcome):
     case = _sampler()[outcome.name]
     _, expected = case.arguments()
     for where, arguments in (("simulator", outcome.simulated), ("GPU", outcome.on_gpu)):
@@ -209,23 +211,31 @@ def _compare(outcome, with_counters):
     if outcome.simulated is not None and outcome.on_gpu is not None:
         apart = case.differences(outcome.on_gpu, {n: outcome.simulated[n] for n in expected})
         outcome.trouble += [f"GPU beside simulator: {line}" for line in apart]
-    if with_counters and outcome.hardware and outcome.simulated is not None:
-        outcome.trouble += [
-            f"{name}: simulator {ours:,}, ncu {theirs:,}"
-            for name, ours, theirs in compared_counters(outcome)
-            if ours != theirs and name in REQUIRED
-        ]
+    outcome.trouble += _unexplained(outcome)
+
+
+def _unexplained(outcome):
+    """A line for each counter that differs and is no listed exception."""
+    return [
+        f"{name}: simulator {ours:,}, ncu {theirs:,}"
+        for name, ours, theirs in compared_counters(outcome)
+        if ours != theirs and reason(outcome.name, name) is None
+    ]
 
 
 def compared_counters(outcome: Outcome):
     """(name, simulator's count, hardware's count) wherever both exist and mean the same."""
+    if not (outcome.counts and outcome.hardware):
+        return
+    copies = outcome.counts["cp_async_sectors"]
     for name, counters in hardware_counters.COUNTERPARTS.items():
+        if name in ("mma", "cp_async_sectors") and not outcome.counts[name]:
+            continue
+        if name == "load_sectors" and copies:
+            counters = hardware_counters.PLAIN_LOADS
         values = [outcome.hardware.get(counter) for counter in counters]
-        if None in values or (name == "mma" and not outcome.counts["mma"]):
-            continue
-        if name == "load_sectors" and outcome.counts["cp_async_sectors"]:
-            continue
-        yield name, outcome.counts[name], sum(values)
+        if None not in values:
+            yield name, outcome.counts[name], sum(values)
 
 
 def _rows(outcome):
@@ -237,7 +247,7 @@ def _rows(outcome):
         yield row(
             "crosscheck", outcome.name, "outputs agree", int(agree), "bool", peer_value=1, **common
         )
-    for name, ours, theirs in compared_counters(outcome) if outcome.hardware else ():
+    for name, ours, theirs in compared_counters(outcome):
         equal = 1.0 if ours == theirs else round(ours / theirs, 4) if theirs else None
         yield row(
             "crosscheck",
@@ -252,15 +262,18 @@ def _rows(outcome):
 
 
 def _summary(outcomes):
-    pairs = [p for o in outcomes.values() if o.hardware and o.counts for p in compared_counters(o)]
-    counts = {}
-    for name, ours, theirs in pairs:
-        equal, compared = counts.get(name, (0, 0))
-        counts[name] = (equal + (ours == theirs), compared + 1)
+    counts, exceptions = {}, {}
+    for outcome in outcomes.values():
+        for name, ours, theirs in compared_counters(outcome):
+            equal, compared = counts.get(name, (0, 0))
+            counts[name] = (equal + (ours == theirs), compared + 1)
+            if ours != theirs and reason(outcome.name, name):
+                exceptions.setdefault(outcome.name, {})[name] = reason(outcome.name, name)
     return {
         "kernels": len(outcomes),
         "kernels that agree in all": sum(not o.trouble for o in outcomes.values()),
         "counters equal": {name: f"{equal} of {total}" for name, (equal, total) in counts.items()},
+        "exceptions": exceptions,
         "trouble": {o.name: o.trouble for o in outcomes.values() if o.trouble},
     }
 
@@ -269,16 +282,18 @@ def _print_table(outcomes, with_counters):
     print(f"{'kernel':26} {'outputs':9} {'counters':9} unequal counters (simulator / ncu)")
     for outcome in outcomes.values():
         ran = outcome.simulated is not None and outcome.on_gpu is not None
-        wrong = [t for t in outcome.trouble if not t.startswith(REQUIRED)]
+        counters = tuple(hardware_counters.COUNTERPARTS)
+        wrong = [t for t in outcome.trouble if not t.startswith(counters)]
         outputs = ("differ" if wrong else "equal") if ran else "no run"
-        pairs = list(compared_counters(outcome)) if outcome.hardware and outcome.counts else []
+        pairs = list(compared_counters(outcome))
         unequal = [f"{n} {a:,}/{b:,}" for n, a, b in pairs if a != b]
         state = f"{len(pairs) - len(unequal)}/{len(pairs)}" if with_counters else "-"
         print(f"{outcome.name:26} {outputs:9} {state:9} {', '.join(unequal)}")
     for outcome in outcomes.values():
         for line in outcome.trouble:
             print(f"! {outcome.name}: {line}")
-    print(json.dumps({k: v for k, v in _summary(outcomes).items() if k != "trouble"}, indent=1))
+    shown = ("kernels", "kernels that agree in all", "counters equal")
+    print(json.dumps({name: _summary(outcomes)[name] for name in shown}, indent=1))
 
 
 def _log(text):

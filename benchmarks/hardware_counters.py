@@ -11,10 +11,17 @@ from cupy_kernels import ncu
 
 TIME_LIMIT_S = 240
 LSU = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
+SASS_SECTORS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{op}.sum"
+SASS_WAVEFRONTS = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum"
 
 
 def _lsu(what, space, *ops):
     return tuple(LSU.format(what=what, space=space, op=op) for op in ops)
+
+
+def _each(pattern, *ops):
+    return tuple(pattern.format(op=op) for op in ops)
 
 
 # Simulator's count: (hardware counters whose sum it must equal, where it must).
@@ -23,16 +30,19 @@ COUNTERPARTS = {
     "load_requests": _lsu("requests", "global", "ld"),
     "store_sectors": _lsu("sectors", "global", "st"),
     "store_requests": _lsu("requests", "global", "st"),
-    "atomic_sectors": _lsu("sectors", "global", "atom", "red"),
+    "cp_async_sectors": _each(SASS_SECTORS, "ldgsts"),
+    "atomic_sectors": _each(SASS_SECTORS, "atom", "red"),
     "atomic_requests": _lsu("requests", "global", "atom", "red"),
     "local_sectors": _lsu("sectors", "local", "ld", "st"),
     "local_requests": _lsu("requests", "local", "ld", "st"),
-    "shared_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",),
-    "shared_conflicts": ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",),
+    "shared_wavefronts": _each(SASS_WAVEFRONTS, "ld", "st", "ldsm", "stsm", "atom"),
+    "shared_conflicts": _each(CONFLICTS, "ld", "st", "atom"),
     "mma": ("sm__inst_executed_pipe_tensor.sum",),
 }
-# Recorded beside them, so that a gap can be explained: everything the device has on cp.async, on
-# shared wavefronts by kind of access, and on the traffic of the load-store unit.
+# In kernels with cp.async, whose sectors the counter above would include.
+PLAIN_LOADS = _each(SASS_SECTORS, "ld")
+# Counted where something differs, so that it can be explained: everything the device has on
+# cp.async, on shared wavefronts by kind of access, and on the traffic of the load-store unit.
 CLUES = re.compile(
     r"(ldgsts|ldsm|stsm|wavefronts_mem_(shared|lg)|bank_conflicts.*shared"
     r"|t_(sectors|requests)_pipe_lsu_mem_(global|local|lg)"
@@ -43,7 +53,7 @@ CLUES = re.compile(
 
 def available() -> tuple[list[str], list[str]]:
     """This GPU's metrics, `.sum` appended: the counterparts, and the clues beside them."""
-    wanted = {name for names in COUNTERPARTS.values() for name in names}
+    wanted = {name for names in (*COUNTERPARTS.values(), PLAIN_LOADS) for name in names}
     command = [ncu._find_ncu(), "--query-metrics"]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
     named = re.findall(r"^\s*([a-z]\w+__\w+)", answer.stdout, re.MULTILINE)

@@ -11,6 +11,8 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("suite", "name", "dtype", "d", "N", "causal", "device", "metric", "value", "unit")
 COLUMNS += ("spread", "peer", "peer_value", "ratio")
+PACKAGES = ("numpy", "ml_dtypes", "cupy-cuda13x", "nvidia-cuda-nvrtc")
+PACKAGES += ("torch", "nvidia-cudnn-cu13")  # the peers
 
 
 def row(suite: str, name: str, metric: str, value, unit: str, **columns) -> dict:
@@ -43,7 +45,7 @@ def newest(suite: str) -> dict | None:
 def _machine():
     gpu, driver = _gpu()
     versions = {"python": platform.python_version()}
-    for package in ("numpy", "ml_dtypes", "cupy-cuda13x", "nvidia-cuda-nvrtc"):
+    for package in PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

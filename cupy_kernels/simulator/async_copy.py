@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .access import count_sectors
 from .addresses import Mask, Pattern
+from .counters import Traffic
 from .global_memory import GlobalSite, element_index
 from .ptx import Instruction
 from .shadow import PENDING
@@ -126,13 +128,28 @@ class CopySite:
             return self._gather(p, o, mask)
         result = np.zeros((self.count, *self.wave.geometry.shape), self.element)
         lanes = np.ones((1, 1), bool) if mask is None else mask.array
+        parts: list[Traffic] = []
         for size in np.unique(source_size):
             part = self.book.mask(lanes & (source_size == size))
             if size == 0 or not part.count:
                 continue
             data = self._gather(p, o, part, min(int(size), self.size))
             result = np.where(part.array, data, result)
+            parts.append(self._cost(p, o, part))
+        if len(parts) > 1:
+            self._count_as_one(parts, self._cost(p, o, self.book.mask(lanes & (source_size > 0))))
         return result
+
+    def _cost(self, p: Pattern, o: int, mask: Mask) -> Traffic:
+        p, low = self.book.under(p, mask)
+        sectors = count_sectors(p, (o + low) & 31, self.wave.geometry)
+        return Traffic(mask.warps, 0, sectors)
+
+    def _count_as_one(self, parts: list[Traffic], whole: Traffic) -> None:
+        """Lanes of different sizes are read apart, but they are one request of the hardware."""
+        requests = whole.requests - sum(part.requests for part in parts)
+        sectors = whole.sectors - sum(part.sectors for part in parts)
+        self.source.tally(Traffic(requests, 0, sectors), self.source.buffer)
 
     def _gather(self, p: Pattern, o: int, mask: Mask | None, size: int | None = None):
         if mask is not None:
@@ -146,6 +163,7 @@ class CopySite:
         short.touched, short.align = self.source.touched, self.size
         short.begin_wave(self.wave)
         _, elements = short.reach(p, o)
+        self.source.buffer = short.buffer
         parts = elements.take(element_index(p, 1, size), mode="clip")
         full = np.zeros((self.size, *parts.shape[1:]), np.uint8)
         full[:size] = parts

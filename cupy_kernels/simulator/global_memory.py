@@ -116,6 +116,16 @@ class GlobalSite:
         phase = start % self.item
         return facts, buffer.view(self.dtype, phase)[start // self.item :]
 
+    def tally(self, traffic: Traffic, buffer: Buffer, times: int = 1) -> None:
+        """Add to the counters of instruction and array; constants have a cache of their own."""
+        if "const" in self.instruction.modifiers:
+            return
+        arrays = self.launch.arrays
+        for counts in (self.counts, arrays.get(buffer.name)):
+            for name in ("requests", "bytes", "sectors") if counts is not None else ():
+                key = f"{self.kind}_{name}"
+                setattr(counts, key, getattr(counts, key) + getattr(traffic, name) * times)
+
     def find_buffer(self, p: Pattern, o: int) -> Buffer:
         """Look the buffer up again; a request that does not fit in it is a fault."""
         buffer = self.launch.space.find(o)

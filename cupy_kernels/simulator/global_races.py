@@ -110,23 +110,12 @@ def collect(sites: list[GlobalSite], wave, time: int) -> dict[Buffer, list[Acces
     found: dict[Buffer, list[Access]] = {}
     for site in sites:
         for (facts, buffer), starts in site.touched.items():
-            _count(site, facts, buffer, len(starts))
+            site.tally(facts.traffic, buffer, len(starts))
             unique = np.unique(np.array(starts, np.int64))
             access = Access(site, facts, unique, wave.first_block, wave.geometry, time)
             found.setdefault(buffer, []).append(access)
         site.touched.clear()
     return found
-
-
-def _count(site: GlobalSite, facts: Facts, buffer: Buffer, times: int) -> None:
-    arrays, kind = site.launch.arrays, site.kind
-    for name in ("requests", "bytes", "sectors"):
-        value = getattr(facts.traffic, name) * times
-        key = f"{kind}_{name}"
-        setattr(site.counts, key, getattr(site.counts, key) + value)
-        if buffer.name in arrays:
-            array = arrays[buffer.name]
-            setattr(array, key, getattr(array, key) + value)
 
 
 def relative_cells(facts: Facts, granule: int) -> np.ndarray:

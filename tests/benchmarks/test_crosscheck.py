@@ -33,7 +33,7 @@ def _agreeing(name):
     for output, value in expected.items():
         got = arguments[output]
         arguments[output] = np.asarray(value).astype(got.dtype).reshape(got.shape)
-    counts = dict.fromkeys(hardware_counters.COUNTERPARTS, 0) | {"cp_async_sectors": 0}
+    counts = dict.fromkeys(hardware_counters.COUNTERPARTS, 0)
     counts |= SAMPLER[name].counts
     hardware = {}
     for count, counters in hardware_counters.COUNTERPARTS.items():
@@ -44,7 +44,7 @@ def _agreeing(name):
 
 def test_agreement_is_no_trouble():
     outcome = _agreeing("coalesced_copy")
-    crosscheck._compare(outcome, with_counters=True)
+    crosscheck._compare(outcome)
     assert outcome.trouble == []
     rows = list(crosscheck._rows(outcome))
     assert all(row["ratio"] in (None, 1.0) for row in rows)
@@ -54,25 +54,48 @@ def test_agreement_is_no_trouble():
 def test_one_sector_more_is_trouble():
     outcome = _agreeing("coalesced_copy")
     outcome.hardware["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] += 1
-    crosscheck._compare(outcome, with_counters=True)
+    crosscheck._compare(outcome)
     assert outcome.trouble == ["load_sectors: simulator 128, ncu 129"]
 
 
 def test_a_wrong_bit_on_the_gpu_is_trouble():
     outcome = _agreeing("integer_alu")
     outcome.on_gpu["wide"].flat[3] ^= 1
-    crosscheck._compare(outcome, with_counters=True)
+    crosscheck._compare(outcome)
     assert len(outcome.trouble) == 2
     assert all("wide" in line for line in outcome.trouble)
 
 
-def test_only_sectors_of_async_copies_are_left_out():
+def test_sectors_of_async_copies_are_counted_apart():
     outcome = _agreeing("async_copy_bypass")
-    outcome.counts["cp_async_sectors"] = 512
+    ours = outcome.counts["cp_async_sectors"]
+    outcome.hardware[hardware_counters.PLAIN_LOADS[0]] = 3
     outcome.hardware["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = 600
     outcome.hardware["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] = 31
-    crosscheck._compare(outcome, with_counters=True)
-    assert outcome.trouble == ["load_requests: simulator 0, ncu 31"]
+    outcome.hardware[hardware_counters.COUNTERPARTS["cp_async_sectors"][0]] += 1
+    crosscheck._compare(outcome)
+    assert outcome.trouble == [
+        "load_sectors: simulator 0, ncu 3",
+        "load_requests: simulator 0, ncu 31",
+        f"cp_async_sectors: simulator {ours}, ncu {ours + 1}",
+    ]
+
+
+def test_a_listed_exception_is_no_trouble_but_is_recorded():
+    outcome = _agreeing("mma_e4m3")
+    outcome.counts["mma"], (counter,) = 16, hardware_counters.COUNTERPARTS["mma"]
+    outcome.hardware[counter] = 32
+    crosscheck._compare(outcome)
+    assert outcome.trouble == []
+    summary = crosscheck._summary({"mma_e4m3": outcome})
+    assert summary["counters equal"]["mma"] == "0 of 1"
+    assert list(summary["exceptions"]["mma_e4m3"]) == ["mma"]
+
+
+def test_a_kernel_that_could_not_be_simulated_has_no_counters_to_compare():
+    outcome = _agreeing("saturating_convert")
+    outcome.counts = {}
+    assert [row["metric"] for row in crosscheck._rows(outcome)] == ["outputs agree"]
 
 
 def test_a_kernel_that_ends_the_process_does_not_stop_the_rest(tmp_path, monkeypatch):

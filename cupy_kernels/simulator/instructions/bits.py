@@ -152,35 +152,39 @@ def bfind(g, i: Instruction) -> None:
     g.write(i.operands[0], "u4", f"bits.find_leading({g.source(i, 1)}, {amount})")
 
 
+def field_bounds(position, length, width: int):
+    """Position and length of a bit field as the hardware reads the two registers.
+
+    The ISA promises a meaning for 0 to 255. Beyond it the 32-bit forms read the low byte, while
+    ptxas builds the 64-bit forms from shifts, which saturate.
+    """
+    limit = np.uint32(255) if width == 32 else np.uint32(0xFFFFFFFF)
+    return (np.minimum(x & limit, width).astype(np.uint64) for x in (position, length))
+
+
+def shift_left(x, amount):
+    """``x << amount`` of uint64, 0 from 64 on."""
+    return np.where(amount < 64, x << np.minimum(amount, 63), np.uint64(0))
+
+
 def extract_field(a, position, length):
     """bfe: ``length`` bits from ``position`` on, sign-extended for signed types."""
-    width = 8 * a.dtype.itemsize
-    position, length = (x.astype(np.int64) & 255 for x in (position, length))
-    wide = a.astype(np.int64) if a.dtype.kind == "i" else a.astype(np.uint64)
-    kind = wide.dtype.type
-    length = np.minimum(length, width)
-    end = np.minimum(position + length, width)
+    position, length = field_bounds(position, length, 8 * a.dtype.itemsize)
+    mask = shift_left(np.uint64(1), length) - np.uint64(1)
     if a.dtype.kind == "u":
-        shifted = wide >> kind(0) if width > 64 else wide >> position.astype(kind)
-        keep = np.where(length >= 64, ~kind(0), (kind(1) << length.astype(kind)) - kind(1))
-        return np.where(length == 0, kind(0), shifted & keep).astype(a.dtype)
-    sign_at = np.minimum(end - 1, width - 1)
-    left = (63 - sign_at).astype(kind)
-    aligned = wide << left
-    back = np.minimum(left + position, 63).astype(kind)
-    return np.where(length == 0, kind(0), aligned >> back).astype(a.dtype)
+        shifted = np.where(position < 64, a.astype(np.uint64) >> np.minimum(position, 63), 0)
+        return (shifted & mask).astype(a.dtype)
+    shifted = (a.astype(np.int64) >> np.minimum(position, 63).astype(np.int64)).view(np.uint64)
+    sign = (shifted & mask) & ~(mask >> np.uint64(1)) != 0
+    return np.where(sign, shifted | ~mask, shifted & mask).astype(a.dtype)
 
 
 def insert_field(a, b, position, length):
     """bfi: the low ``length`` bits of a into b at ``position``."""
-    kind, width = b.dtype.type, 8 * b.dtype.itemsize
-    position, length = (x.astype(np.int64) & 255 for x in (position, length))
-    length = np.maximum(np.minimum(length, width - position), 0)
-    ones = np.where(length >= 64, ~np.uint64(0), (np.uint64(1) << length.astype(np.uint64)) - 1)
-    mask = (ones.astype(np.uint64) << np.minimum(position, 63).astype(np.uint64)).astype(b.dtype)
-    mask = np.where(position >= width, kind(0), mask)
-    moved = (a.astype(np.uint64) << np.minimum(position, 63).astype(np.uint64)).astype(b.dtype)
-    return (b & ~mask) | (moved & mask)
+    position, length = field_bounds(position, length, 8 * b.dtype.itemsize)
+    mask = shift_left(np.uint64(1), length) - np.uint64(1)
+    moved = shift_left(a.astype(np.uint64) & mask, position).astype(b.dtype)
+    return (b & ~shift_left(mask, position).astype(b.dtype)) | moved
 
 
 @opcode("bfe", "u32 s32 u64 s64")

@@ -58,7 +58,7 @@ def float_to_float(bits, to: str, source: str, mode: str, flags: tuple = ()):
 
 
 def float_to_integer(bits, dtype, source: str, mode: str, ftz: bool = False):
-    """cvt from float to integer: rounded, saturated, NaN to 0."""
+    """cvt from float to integer: rounded and saturated; see ``formats.float_to_int`` for NaN."""
     x = decode(bits, source)
     return fmt.float_to_int(fmt.flush(x) if ftz else x, dtype, mode)
 

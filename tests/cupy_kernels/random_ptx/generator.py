@@ -71,6 +71,11 @@ def program(seed):
     return _Writer(random.Random(seed)).write()
 
 
+def _byte(source):
+    """A register, or a number as bfe and bfi take it: ptxas refuses one beyond 255."""
+    return source if source.startswith("%") else str(int(source) & 255)
+
+
 class _Writer:
     def __init__(self, rng):
         self.rng, self.lines, self.labels = rng, [], 0
@@ -235,13 +240,14 @@ class _Writer:
         pool = R if width == 32 else D
         x, y, target = (self.rng.choice(pool) for _ in range(3))
         amount, length = self._r(), self._r()
+        at, count = _byte(amount), _byte(length)
         forms = [
             [f"{self.rng.choice(['and', 'or', 'xor'])}.b{width} {target}, {x}, {y};"],
             [f"{self.rng.choice(['not', 'cnot', 'brev'])}.b{width} {target}, {x};"],
             [f"shl.b{width} {target}, {x}, {amount};"],
             [f"shr.{self.rng.choice('us')}{width} {target}, {x}, {amount};"],
-            [f"bfe.{self.rng.choice('us')}{width} {target}, {x}, {amount}, {length};"],
-            [f"bfi.b{width} {target}, {x}, {y}, {amount}, {length};"],
+            [f"bfe.{self.rng.choice('us')}{width} {target}, {x}, {at}, {count};"],
+            [f"bfi.b{width} {target}, {x}, {y}, {at}, {count};"],
             [f"{self.rng.choice(['popc', 'clz'])}.b{width} {self.rng.choice(R)}, {x};"],
             [f"bfind.{self.rng.choice('us')}{width} {self.rng.choice(R)}, {x};"],
             [f"prmt.b32 {self.rng.choice(R)}, {self.rng.choice(R)}, {self._r()}, {self._r()};"],

@@ -167,7 +167,7 @@ class _Thread:
             (-(1 << bits - 1), (1 << bits - 1) - 1) if to[0] == "s" else (0, (1 << bits) - 1)
         )
         if source_kind[0] == "f":
-            value = _whole(value, modifiers[0], low, high)
+            value = _whole(value, modifiers[0], low, high, bits)
         if "sat" in modifiers or source_kind[0] == "f":
             value = min(max(value, low), high)
         value = _signed(value, bits) if to[0] == "s" else value & ((1 << bits) - 1)
@@ -244,9 +244,9 @@ def _holds(comparison, x, y):
     return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[name]
 
 
-def _whole(value, mode, low, high):
-    if math.isnan(value):
-        return 0
+def _whole(value, mode, low, high, bits):
+    if math.isnan(value):  # of a float32, the only source that the programs convert
+        return low or 1 << 63 if bits == 64 else 0
     if math.isinf(value):
         return high if value > 0 else low
     round_to = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
@@ -286,8 +286,13 @@ def _shift_right(bits, signed, modifiers, x, y):
     return x >> min(y & 0xFFFFFFFF, bits)
 
 
+def _bounds(bits, position, length):
+    """The 32-bit forms read the low byte; the 64-bit forms are shifts, which saturate."""
+    return (position & 255, length & 255) if bits == 32 else (min(position, 64), min(length, 64))
+
+
 def _extract(bits, signed, modifiers, x, position, length):
-    position, length = position & 255, length & 255
+    position, length = _bounds(bits, position & 0xFFFFFFFF, length & 0xFFFFFFFF)
     if length == 0:
         return 0
     x &= (1 << bits) - 1
@@ -298,7 +303,7 @@ def _extract(bits, signed, modifiers, x, position, length):
 
 
 def _insert(bits, signed, modifiers, field, base, position, length):
-    position, length = position & 255, length & 255
+    position, length = _bounds(bits, position & 0xFFFFFFFF, length & 0xFFFFFFFF)
     for k in range(min(length, max(bits - position, 0))):
         base = base & ~(1 << position + k) | (field >> k & 1) << position + k
     return base

@@ -97,9 +97,14 @@ def shifts(rng):
     return {**arguments, **outputs}, expected
 
 
+def _field(position, length, bits):
+    """The low byte counts for 32 bits; ptxas builds the 64-bit forms from shifts that saturate."""
+    return (position & 0xFF, length & 0xFF) if bits == 32 else (min(position, 64), min(length, 64))
+
+
 def _extract(value, position, length, bits, signed):
     """bfe as the ISA states it: beyond the top, a signed field repeats its sign bit."""
-    position, length = position & 0xFF, length & 0xFF
+    position, length = _field(position, length, bits)
     if length == 0:
         return 0
     field = (value >> position) & ((1 << length) - 1)
@@ -110,7 +115,7 @@ def _extract(value, position, length, bits, signed):
 
 
 def _insert(field, base, position, length, bits):
-    position, length = position & 0xFF, length & 0xFF
+    position, length = _field(position, length, bits)
     mask = (((1 << length) - 1) << position) % (1 << bits)
     return (base & ~mask) | ((field << position) & mask)
 

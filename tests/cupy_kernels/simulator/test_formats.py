@@ -95,9 +95,18 @@ def test_fp8(kind):
 def test_float_to_integer_saturates(dtype):
     x = F32([np.nan, -np.inf, np.inf, 1e20, -1e20, 2.5, -2.5, 3.5, 0.49999997])
     limits = np.iinfo(dtype)
-    want = [0] + [min(max(v, limits.min), limits.max) for v in (-(2**70), 2**70, 10**20, -(10**20))]
+    nan = {"i8": -(2**63), "u8": 2**63}.get(dtype, 0)  # PTX ISA, cvt: the top bit of 64
+    want = [nan] + [
+        min(max(v, limits.min), limits.max) for v in (-(2**70), 2**70, 10**20, -(10**20))
+    ]
     want += [min(max(v, limits.min), limits.max) for v in (2, -2, 4, 0)]
     assert fmt.float_to_int(x, np.dtype(dtype), "rni").tolist() == want
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8"])
+def test_nan_of_a_double_becomes_the_top_bit(dtype):
+    (code,) = fmt.float_to_int(np.array([np.nan]), np.dtype(dtype), "rzi").tobytes()[-1:]
+    assert code == 0x80
 
 
 def test_signed_zeros():

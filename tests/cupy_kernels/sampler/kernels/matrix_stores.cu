@@ -2,7 +2,7 @@
 extern "C" __global__ void matrix_stores(const unsigned* a, uint4* out) {
     __shared__ uint4 tile[72];
     int lane = threadIdx.x;
-    const unsigned* r = a + 4 * lane;
+    const unsigned r[4] = {a[4 * lane], a[4 * lane + 1], a[4 * lane + 2], a[4 * lane + 3]};
     for (int k = lane; k < 72; k += 32) tile[k] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     unsigned x4 = __cvta_generic_to_shared(tile + (lane * 3) % 32);
