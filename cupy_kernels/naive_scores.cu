@@ -29,7 +29,9 @@ extern "C" __global__ void naive_scores(
     float score = 0.0f;
     // BEGIN SOLUTION
     for (int c = 0; c < d; ++c) {
-        score += q[query_row * d + c] * k[key_row * d + c];
+        const float q_c = q[query_row * d + c];  // the same for the whole warp
+        const float k_c = k[key_row * d + c];    // 32 rows, one for each lane
+        score += q_c * k_c;
     }
     // END SOLUTION
 

@@ -28,7 +28,9 @@ extern "C" __global__ void naive_weighted_sum(
     // BEGIN SOLUTION
     float sum = 0.0f;
     for (int j = 0; j < Nk; ++j) {
-        sum += p[query_row * Nk + j] * v[(first_key_row + j) * d + c];
+        const float p_j = p[query_row * Nk + j];           // the same for the whole warp
+        const float v_j = v[(first_key_row + j) * d + c];  // 32 neighbours of one row
+        sum += p_j * v_j;
     }
     o[query_row * d + c] = sum;
     // END SOLUTION

@@ -50,7 +50,7 @@ for ax, stride in zip(axes, (1, 2, 8), strict=True):
     sectors = np.unique(lanes // 8)
     ax.bar(8 * sectors, 1, width=8, align="edge", color="#9ad0f5", edgecolor="white", lw=0.5)
     ax.bar(lanes, 1, width=1, align="edge", color="#0072B2")
-    used = f"{len(sectors)} sectors, {128 / (32 * len(sectors)):.1%} of the bytes used"
+    used = f"{len(sectors)} sectors, {100 * 4 / len(sectors):g} % of the bytes used"
     ax.set_title(f"{stride} apart: {used}", fontsize=9, loc="left", pad=2)
     ax.set_yticks([])
 axes[-1].set_xlabel("floats in memory (dark: asked for, light: moved all the same)")
@@ -106,7 +106,8 @@ with compiler():
 STRIDED = r"""
 extern "C" __global__ void strided(const float* x, float* y, int stride) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    y[i] = x[i * stride];
+    const float value = x[i * stride];
+    y[i] = value;
 }
 """
 
@@ -415,7 +416,7 @@ ax.set_xticks(lengths, [str(N) for N in lengths])
 ax.minorticks_off()
 ax.set_xlabel("N")
 ax.set_ylabel("bytes of sectors")
-ax.legend()
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 print("slope: " + ", ".join(f"{what} {slope:.2f}" for what, slope in slopes.items()))
 

@@ -168,7 +168,13 @@ def test_each_figure_belongs_to_its_source_line():
         if line.load_requests + line.store_requests
     }
     text = SCORES.source.splitlines()
-    assert {text[number - 1].split()[0] for number in busy} == {"score", "s[query_row"}
+    assigned = {text[number - 1].split("=")[0].strip(): line for number, line in busy.items()}
+    a_request = {
+        what: (line.load_sectors + line.store_sectors) / (line.load_requests + line.store_requests)
+        for what, line in assigned.items()
+    }
+    q, k, s = "const float q_c", "const float k_c", "s[query_row * Nk + j]"
+    assert a_request == {q: 1, k: 32, s: 4}
     assert not any(line.shared_conflicts for line in kernels["naive_softmax"].lines)
 
 

@@ -72,12 +72,11 @@ VARIANTS = {
     ),
     "scores, scale goes first": (
         "cuda_scores",
-        {"? scale * score": "? score", "score += q[": "score += scale * q["},
+        {"? scale * score": "? score", "q_c = q[": "q_c = scale * q["},
     ),
     "scores, two roundings": (
         "cuda_scores",
-        {"score += q[query_row * d + c] * k[": "score = __fadd_rn(score, q[query_row * d + c] * k["}
-        | {"key_row * d + c];": "key_row * d + c]);"},
+        {"score += q_c * k_c;": "score = __fadd_rn(score, __fmul_rn(q_c, k_c));"},
     ),
     "softmax, exp2": (
         "cuda_softmax",
