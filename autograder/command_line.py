@@ -1,6 +1,7 @@
 """The commands of `python -m autograder`: doctor, list, progress, grade.
 
-Exit status: 0 all exercises pass, 1 something does not, 2 the command was not understood.
+Exit status: 0 all exercises pass, 1 something does not, 2 the command could not be carried out,
+128 + n when signal n stopped it.
 """
 
 import argparse
@@ -9,112 +10,59 @@ import math
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from autograder import exercise as catalogue
-from autograder.exercise import Tier
+from autograder.command_options import BadUsage, read_options
+from autograder.faults import printable
 from autograder.progress_bar import progress_bar
 from autograder.result import Outcome, Result
+from autograder.standard_streams import discard_output, prepare_streams
+from autograder.stopping import Stopped, stoppable
 
-PASSED, FAILED, BAD_USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
-LEAST_MEMORY = 256 << 20  # Python and NumPy alone take about 150 MiB of address space
-_UNITS = {"M": 1 << 20, "G": 1 << 30}
-
-
-class BadUsage(Exception):
-    """The command cannot be carried out as given; the message says what to change."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BadUsage(f"{message} (see: {self.prog} --help)")
+PASSED, FAILED, BAD_USAGE, PIPE_CLOSED = 0, 1, 2, 141
 
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one command and return its exit status."""
+    prepare_streams()
     try:
-        options = _parser().parse_args(arguments)
-        _check_writable(options.json)
-        return options.command(options)
+        with stoppable():
+            return _carry_out(arguments)
     except BadUsage as problem:
-        print(f"autograder: {problem}", file=sys.stderr)
-        return BAD_USAGE
-    except KeyboardInterrupt:
-        print("autograder: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return _refusal(str(problem), BAD_USAGE)
+    except Stopped as stopped:
+        return _refusal(str(stopped), 128 + stopped.number)
     except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return PIPE_CLOSED
+    except OSError as error:  # a file, or stdout itself, that cannot be read or written
+        discard_output()
+        where = f": {error.filename}" if error.filename else ""
+        return _refusal(f"{error.strerror or error}{where}", BAD_USAGE)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m autograder", description="Check and grade the exercises.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
-    _add(commands, "doctor", _doctor, "what this machine has, and what will be skipped")
-    _add(commands, "list", _list, "the exercises of the course")
-    progress = _add(commands, "progress", _progress, "where you stand")
-    progress.add_argument(
-        "folder", nargs="?", type=Path, help="folder of notebooks (default: my_lessons)"
-    )
-    _grade_options(_add(commands, "grade", _grade, "grade notebooks, each exercise on its own"))
-    return parser
-
-
-def _add(
-    commands: Any, name: str, command: Callable[[argparse.Namespace], int], summary: str
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome as JSON, too")
-    parser.set_defaults(command=command)
-    return parser
-
-
-def _grade_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("paths", nargs="+", type=Path, metavar="PATH", help="a notebook, or a folder of them")
-    add("--exercise", action="append", default=[], metavar="ID", help="grade only this one")
-    add("--tier", type=_tier, metavar="|".join(Tier), default=Tier.FULL, help="how much is tried")
-    add(
-        "--seconds",
-        type=_seconds,
-        metavar="S",
-        default=60.0,
-        help="time for one exercise (default 60)",
-    )
-    add(
-        "--memory",
-        type=_memory,
-        metavar="SIZE",
-        default="2G",
-        help="memory for one exercise (default 2G)",
-    )
-    add("--seed", type=int, help="for the random fixtures (default: a secret one)")
-
-
-def _tier(text: str) -> Tier:
-    if text not in list(Tier):
-        raise argparse.ArgumentTypeError(f"{text}: choose {' or '.join(Tier)}")
-    return Tier(text)
-
-
-def _seconds(text: str) -> float:
+def _carry_out(arguments: Sequence[str]) -> int:
+    commands = {"doctor": _doctor, "list": _list, "progress": _progress, "grade": _grade}
     try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} seconds: give a time above 0")
-    return seconds
+        options = read_options(arguments)
+        return commands[options.command](options)
+    finally:
+        sys.stdout.flush()  # while what goes wrong can still be said
 
 
-def _memory(text: str) -> int:
-    number, unit = text[:-1], _UNITS.get(text[-1:].upper())
-    if unit is None or not number.isdecimal() or int(number) * unit < LEAST_MEMORY:
-        raise argparse.ArgumentTypeError(f"{text}: give 256M or more, such as 512M or 2G")
-    return int(number) * unit
+def _refusal(why: str, status: int) -> int:
+    print(f"autograder: {_one_line(why)}", file=sys.stderr)
+    return status
+
+
+def _one_line(text: object) -> str:
+    """What can be shown of a text that others chose, such as the name of a file."""
+    return printable(str(text)).replace("\n", "\\n")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -122,7 +70,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
     examination = doctor()
     print(examination)
-    _write_json(options, {"parts": [vars(part) for part in examination.parts]})
+    _write_json(options.json, {"parts": [vars(part) for part in examination.parts]})
     return PASSED
 
 
@@ -139,7 +87,7 @@ def _list(options: argparse.Namespace) -> int:
     ]
     for row in exercises:
         print(f"{row['lesson']:02}  {row['id']:<24}{row['points']:>3g} points  {row['title']}")
-    _write_json(options, {"exercises": exercises})
+    _write_json(options.json, {"exercises": exercises})
     return PASSED
 
 
@@ -152,30 +100,31 @@ def _progress(options: argparse.Namespace) -> int:
     progress = Progress.of(options.folder or mine)
     print(progress)
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in progress.rows]
-    _write_json(options, {"exercises": rows})
+    _write_json(options.json, {"exercises": rows})
     return PASSED
 
 
 def _grade(options: argparse.Namespace) -> int:
     if sys.platform == "win32":
         raise BadUsage("grading runs on Linux, macOS or WSL; check works in the notebook")
-    from autograder.isolation.limits import Limits
-    from autograder.isolation.sandbox import Sandbox
     from autograder.submission import read_submission
 
     _only_known(options.exercise)
-    submissions = [read_submission(path) for path in _notebooks(options.paths)]
-    sandbox = Sandbox(Limits(seconds=options.seconds, memory=options.memory))
-    seed = secrets.randbits(63) if options.seed is None else options.seed
-    graded = _grade_all(submissions, sandbox, seed, options)
+    notebooks = list(_notebooks(options.paths))
+    _check_writable(options.json, notebooks)
+    if options.seed is None:
+        options.seed = secrets.randbits(63)
+    graded: list[tuple[Any, list[Result]]] = []
+    try:
+        _grade_all([read_submission(path) for path in notebooks], options, graded)
+    finally:  # stopped half-way, what has been graded is still written
+        _write_json(options.json, _record(options, graded))
     results = [result for _, results in graded for result in results]
     if not results:
         raise BadUsage(
             "nothing to grade: none of these notebooks has an exercise that was asked for"
         )
     _print_totals(graded)
-    record = {"date": datetime.now(UTC).isoformat(), "tier": options.tier, "seed": seed}
-    _write_json(options, record | {"submissions": [_as_json(*pair) for pair in graded]})
     return PASSED if all(result.outcome is Outcome.PASS for result in results) else FAILED
 
 
@@ -193,34 +142,48 @@ def _notebooks(paths: list[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        found = [p for p in sorted(path.rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
+        found = _notebooks_below(path)
         if not found:
             raise BadUsage(f"{path} holds no notebook (*.ipynb)")
         yield from found
 
 
-def _grade_all(submissions: list, sandbox: Any, seed: int, options: argparse.Namespace) -> list:
-    from autograder.grading import grade_submission
+def _notebooks_below(folder: Path) -> list[Path]:
+    """In order of name; a folder that cannot be read is an error, not one notebook less."""
+    walk = os.walk(folder, onerror=_raise)
+    paths = [Path(inside, name) for inside, _, names in walk for name in names]
+    found = [path for path in paths if path.suffix == ".ipynb"]
+    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
 
-    graded = []
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
+def _grade_all(submissions: list, options: argparse.Namespace, graded: list) -> None:
+    """Grade and print; each submission's results are in `graded` as they come."""
+    from autograder.grading import grade_submission
+    from autograder.isolation.limits import Limits
+    from autograder.isolation.sandbox import Sandbox
+
+    sandbox = Sandbox(Limits(seconds=options.seconds, memory=options.memory))
     with progress_bar("grading", sum(len(s.expected) for s in submissions)) as advance:
         for submission in submissions:
-            results = []
+            results: list[Result] = []
+            graded.append((submission, results))
             if not options.exercise or set(options.exercise) & set(submission.expected):
                 _print_heading(submission)
             for result in grade_submission(
-                submission, sandbox, options.tier, seed, options.exercise
+                submission, sandbox, options.tier, options.seed, options.exercise
             ):
-                _print_result(result)
                 results.append(result)
+                _print_result(result)
                 advance()
-            graded.append((submission, results))
-    return graded
 
 
 def _print_heading(submission: Any) -> None:
     digest = f"  sha256 {submission.sha256[:12]}" if submission.sha256 else ""
-    print(f"{submission.path}{digest}", flush=True)
+    print(f"{_one_line(submission.path)}{digest}", flush=True)
     if not submission.expected and not submission.problem:
         print("  no exercise in this notebook")
 
@@ -234,7 +197,7 @@ def _print_result(result: Result) -> None:
 
 def _print_totals(graded: list[tuple[Any, list[Result]]]) -> None:
     """A line for each notebook if there are several, and one for all."""
-    totals = [(str(submission.path), _total(results)) for submission, results in graded if results]
+    totals = [(_one_line(owner.path), _total(results)) for owner, results in graded if results]
     if len(totals) > 1:
         totals.append(("all", _total([result for _, results in graded for result in results])))
     width = max(len(name) for name, _ in totals)
@@ -250,6 +213,12 @@ def _total(results: list[Result]) -> tuple[int, int, float, float]:
     return passed, len(results), earned, sum(result.possible.total for result in results)
 
 
+def _record(options: argparse.Namespace, graded: list[tuple[Any, list[Result]]]) -> dict:
+    submissions = [_as_json(*pair) for pair in graded]
+    date = datetime.now(UTC).isoformat()
+    return {"date": date, "tier": options.tier, "seed": options.seed, "submissions": submissions}
+
+
 def _as_json(submission: Any, results: list[Result]) -> dict[str, Any]:
     _, _, earned, possible = _total(results)
     return {
@@ -262,20 +231,33 @@ def _as_json(submission: Any, results: list[Result]) -> dict[str, Any]:
     }
 
 
-def _check_writable(file: Path | None) -> None:
-    """Complain before the work is done rather than after it."""
-    if file and (str(file) == "-" or file.is_dir() or not file.absolute().parent.is_dir()):
-        raise BadUsage(f"--json {file}: name a file in a folder that exists")
-
-
-def _write_json(options: argparse.Namespace, document: dict[str, Any]) -> None:
-    if options.json is None:
+def _check_writable(file: Path | None, notebooks: list[Path]) -> None:
+    """Complain before the work is done rather than after it, and spare what is to be graded."""
+    if file is None or file.is_fifo():  # opening that twice would end it for its reader
         return
-    text = json.dumps(_strict(document), indent=1, allow_nan=False)
+    if file.exists() and any(path.exists() and path.samefile(file) for path in notebooks):
+        raise BadUsage(f"--json {file} is a notebook to be graded; name another file")
+    with _written(file, "a"):
+        pass
+
+
+def _write_json(file: Path | None, document: dict[str, Any]) -> None:
+    if file:
+        with _written(file, "w") as out:
+            json.dump(_strict(document), out, indent=1, allow_nan=False)
+            out.write("\n")
+
+
+@contextmanager
+def _written(file: Path, mode: str) -> Iterator[TextIO]:
+    if str(file) == "-":
+        raise BadUsage("--json -: name a file")
     try:
-        options.json.write_text(text + "\n", encoding="utf-8")
+        with file.open(mode, encoding="utf-8") as out:
+            yield out
     except OSError as error:
-        raise BadUsage(f"{options.json} cannot be written: {error.strerror}") from None
+        why = f"--json: {error.strerror}"
+        raise BadUsage(f"{why}; name a file in a folder that exists, not {file}") from None
 
 
 def _strict(value: Any) -> Any:

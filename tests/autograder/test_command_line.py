@@ -1,13 +1,18 @@
+import errno
 import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from autograder.command_line import main
+from autograder.stopping import stoppable
 from tests.autograder.conftest import DOUBLE, TOTAL, code_cell, notebook_text
 
 pytestmark = pytest.mark.usefixtures("fake_exercises")
@@ -113,14 +118,26 @@ def test_json_says_everything(capsys, notebook, tmp_path):
         (["grade", "{path}", "--json", "-"], "name a file"),
         (["grade", "{path}", "--json", "/nowhere/x.json"], "a folder that exists"),
         (["grade", "{path}", "--json", "{empty}"], "name a file"),
+        (["grade", "{path}", "--json", "{path}"], "is a notebook to be graded"),
+        (["grade", "{path}", "--json", "{path}/x.json"], "Not a directory"),
+        (["grade", "{path}", "--json", "{empty}/" + 300 * "x"], "File name too long"),
+        (["grade", "{path}", "--json", ""], "names no file"),
+        (["grade", "{path}", "--seed", "-1"], "give a whole number, 0 or above"),
+        (["grade", "{path}", "--seed", "x"], "give a whole number, 0 or above"),
+        (["grade", ""], "'' names no file"),
+        (["grade", 5000 * "x"], "File name too long"),
+        (["grade", "\x1b[2J\n.ipynb"], "\\x1b[2J\\n.ipynb does not exist"),
         (["progress", "{path}"], "is not a folder"),
+        (["progress", 5000 * "x"], "File name too long"),
     ],
 )
 def test_bad_usage_is_one_line_and_status_2(capsys, path, tmp_path, arguments, words):
     (tmp_path / "empty").mkdir()
     filled = [a.format(path=path, empty=tmp_path / "empty") for a in arguments]
-    status, _out, err = run(capsys, *filled)
-    assert status == 2
+    before = path.read_bytes()
+    status, out, err = run(capsys, *filled)
+    assert (status, out) == (2, "")
+    assert path.read_bytes() == before
     assert words in err
     assert len(err.splitlines()) == 1
 
@@ -152,6 +169,104 @@ autograder.exercise.all_exercises = lambda: FAKES
 from autograder.command_line import main
 sys.exit(main(sys.argv[1:]))
 """
+
+
+def as_command(*arguments, **how):
+    """The command in a process of its own, as a shell would start it."""
+    command = [sys.executable, "-c", GRADE, *map(str, arguments)]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, **how)
+
+
+def test_a_closed_stdout_is_no_reason_to_stop(path, tmp_path):
+    file = tmp_path / "out.json"
+    done = as_command("grade", path, "--json", file, preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(file.read_text())["submissions"][0]["earned"] == 20
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", [["list"], ["grade"], ["list", "--json", "/dev/full"]])
+def test_a_full_disk_is_one_line(path, arguments):
+    with open("/dev/full", "w") as full:
+        done = as_command(*arguments, *([path] if arguments == ["grade"] else []), stdout=full)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].endswith("No space left on device") or "--json" in arguments
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_encoding_without_our_characters_gets_escapes(path):
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = as_command("grade", path, stdout=subprocess.PIPE, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u2713 held" in done.stdout
+
+
+def test_a_file_name_cannot_steer_the_terminal(capsys, notebook):
+    status, out, _ = run(capsys, "grade", notebook(*RIGHT, name="90_\x1b[31m\nPASS.ipynb"))
+    assert status == 0
+    assert "90_\\x1b[31m\\nPASS.ipynb  sha256" in out
+    assert "\x1b" not in out
+
+
+def test_a_folder_that_cannot_be_read_is_not_passed_over(capsys, path, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    monkeypatch.setattr("os.scandir", refuse)
+    status, _, err = run(capsys, "grade", path.parent)
+    assert (status, err) == (2, f"autograder: Permission denied: {path.parent}\n")
+
+
+def test_progress_in_a_folder_that_is_gone(capsys, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    status, out, err = run(capsys, "progress")
+    assert (status, err) == (0, "")
+    assert out.endswith("0 of 3 exercises pass\n")
+
+
+def wait_for_a_child(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not children.read_text():
+        time.sleep(0.05)
+    time.sleep(0.5)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="looks for the child in /proc")
+@pytest.mark.parametrize("signals", ["SIGTERM", "SIGHUP", "SIGINT", "SIGINT SIGINT SIGTERM"])
+def test_stopped_half_way_it_writes_what_it_has_and_leaves_nothing(notebook, tmp_path, signals):
+    slow = "import time\ntime.sleep(60)\n" + TOTAL
+    file, rooms = tmp_path / "out.json", tmp_path / "rooms"
+    rooms.mkdir()
+    path = notebook(code_cell(DOUBLE, "double"), code_cell(slow, "total"))
+    command = [sys.executable, "-c", GRADE, "grade", str(path), "--json", str(file)]
+    environment = os.environ | {"TMPDIR": str(rooms)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        while not process.stdout.readline().startswith("PASS  double"):
+            pass
+        wait_for_a_child(process)
+        for name in signals.split():
+            process.send_signal(getattr(signal, name))
+        _, err = process.communicate(timeout=30)
+    first = signals.split()[0]
+    assert err == f"autograder: stopped by {first}\n"
+    assert process.returncode == 128 + getattr(signal, first)
+    (submission,) = json.loads(file.read_text())["submissions"]
+    assert [result["outcome"] for result in submission["results"]] == ["PASS"]
+    assert list(rooms.iterdir()) == []
+
+
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stoppable():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def in_terminal(*arguments):
