@@ -187,6 +187,44 @@ def test_without_nvrtc_the_shipped_answer_is_judged_and_others_are_told_why(monk
     assert "NVRTC is not installed" in result.message
 
 
+TILED_SCORES = """\
+#define TILE 32
+extern "C" __global__ void naive_scores(
+    const float* q, const float* k, float* s,
+    int heads, int kv_heads, int Nq, int Nk, int d, float scale, int causal) {
+    __shared__ float keys[TILE][TILE + 1];
+    const int first = blockIdx.x * TILE, j = first + threadIdx.x;
+    const int i = blockIdx.y * blockDim.y + threadIdx.y;
+    const int head = blockIdx.z % heads, batch = blockIdx.z / heads;
+    const int kv_head = head / (heads / kv_heads);
+    const float* K = k + ((long long)batch * kv_heads + kv_head) * Nk * d;
+    const float* Q = q + ((long long)blockIdx.z * Nq + i) * d;
+    float score = 0.0f;
+    for (int left = 0; left < d; left += TILE) {
+        const int width = min(TILE, d - left);
+        for (int r = threadIdx.y; r < TILE; r += blockDim.y) {
+            const bool there = first + r < Nk && threadIdx.x < width;
+            keys[r][threadIdx.x] = there ? K[(first + r) * d + left + threadIdx.x] : 0.0f;
+        }
+        __syncthreads();
+        for (int c = 0; c < width && i < Nq; ++c) score += Q[left + c] * keys[threadIdx.x][c];
+        __syncthreads();
+    }
+    if (i >= Nq || j >= Nk) return;
+    const bool visible = !causal || j <= i + Nk - Nq;
+    s[((long long)blockIdx.z * Nq + i) * Nk + j] = visible ? scale * score : -INFINITY;
+}
+"""
+
+
+def test_a_better_kernel_than_the_shipped_one_passes_and_moves_less():
+    result = grade_function(replace(cuda_scores, source=TILED_SCORES), "cuda_scores", Tier.FULL)
+    assert result.outcome is Outcome.PASS
+    for row in result.traffic:
+        if (row.array, row.fixture) == ("k", "normal"):
+            assert row.lower < row.measured < row.upper / 60
+
+
 # --- as a submission
 
 
