@@ -45,32 +45,6 @@ __device__ __forceinline__ void probabilities(float (&s)[ROWS], const float* lse
     }
 }
 
-// dQ += scale · dS K, this warp's rows, read and written in HBM. The first tile of keys finds no
-// dQ: HBM holds anything there, so it is not read.
-__device__ __forceinline__ void add_query_gradients(float* dq, const float (&dsk)[ROWS][COLUMNS],
-                                                    float scale, bool first, int left, int lane) {
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        if (r >= left) return;
-#pragma unroll
-        for (int t = 0; t < COLUMNS; ++t) {
-            const int c = r * d + lane + WARP_SIZE * t;
-            dq[c] = (first ? 0.0f : dq[c]) + scale * dsk[r][t];
-        }
-    }
-}
-
-// KEYS rows of dK or dV, times `factor`, to HBM.
-__device__ __forceinline__ void store_rows(float* to, const float (&sums)[KEYS][COLUMNS],
-                                           float factor, int left, int lane) {
-#pragma unroll
-    for (int j = 0; j < KEYS; ++j) {
-        if (j >= left) return;
-#pragma unroll
-        for (int t = 0; t < COLUMNS; ++t) to[j * d + lane + WARP_SIZE * t] = factor * sums[j][t];
-    }
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) flash1_backward(
     const float* __restrict__ q,    // [batch, heads, Nq, d]
     const float* __restrict__ k,    // [batch, kv_heads, Nk, d]
@@ -122,7 +96,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) flash1_backward(
                 load_row_values(lse_tile, D_tile, lse + row, D + row, Nq - tile);
                 __syncthreads();  // a warp reads rows and keys that other warps have loaded
 
-                // ---- P = e^(S − LSE), dS = P ∘ (dP − D): [ROWS][Bc], a key a lane ----------
+                // ---- P = e^(S − LSE), dS = scale · P ∘ (dP − D): [ROWS][Bc], a key a lane ---
+                // The scale of S = scale · Q Kᵀ is put in here, so that dK and dQ need none.
                 float p[ROWS], dp[ROWS];
                 // BEGIN SOLUTION
                 dot_products<d>(p, Q + my_row, K, lane);
@@ -132,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) flash1_backward(
 #pragma unroll
                 for (int r = 0; r < ROWS; ++r) {
                     P[my_row + r][lane] = p[r];
-                    dS[my_row + r][lane] = p[r] * (dp[r] - D_tile[my_row + r]);
+                    dS[my_row + r][lane] = scale * p[r] * (dp[r] - D_tile[my_row + r]);
                 }
                 __syncthreads();  // dK and dV need all rows of P and dS, each warp has some
                 // END SOLUTION
@@ -143,12 +118,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) flash1_backward(
                 add_transposed(dK, dS, Q, my_key, lane);
                 // END SOLUTION
 
-                // ---- dQ += scale · dS K: [ROWS][d], in HBM -------------------------------
+                // ---- dQ += dS K: [ROWS][d], read from HBM and written back ---------------------
+                // The first tile of keys finds no dQ: HBM holds anything there, so it is not read.
                 // BEGIN SOLUTION
-                float dsk[ROWS][COLUMNS];
-                weighted_sums(dsk, dS + my_row, K, lane);
-                add_query_gradients(dq + (row + my_row) * d, dsk, scale, first_key == 0,
-                                    Nq - tile - my_row, lane);
+                const int left = Nq - tile - my_row, known = first_key == 0 ? 0 : left;
+                float dq_rows[ROWS][COLUMNS];
+                load_rows<d>(dq_rows, dq + (row + my_row) * d, known, lane);
+                add_product(dq_rows, dS + my_row, K, lane);
+                store_rows<d>(dq + (row + my_row) * d, dq_rows, left, lane);
                 // END SOLUTION
                 __syncthreads();  // all warps are done with the tiles that the next ones overwrite
             }
@@ -156,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) flash1_backward(
 
         // ---- dK, dV [Bc][d]: to HBM, once ---------------------------------------------------
         const long long key = first_key + my_key;
-        store_rows(dk + key * d, dK, scale, Nk - first_key - my_key, lane);
-        store_rows(dv + key * d, dV, 1.0f, Nk - first_key - my_key, lane);
+        store_rows<d>(dk + key * d, dK, Nk - first_key - my_key, lane);
+        store_rows<d>(dv + key * d, dV, Nk - first_key - my_key, lane);
     }
 }

@@ -52,21 +52,14 @@ __device__ __forceinline__ void tile_softmax(float (&p)[ROWS], float (&m)[ROWS],
     }
 }
 
-// One row of O = (keep · O + join · P V) / l. The first tile of keys finds no O to keep: HBM holds
-// anything there, also NaN, so it is not read. l = 0 is a row that sees no key: its O is 0.
-__device__ __forceinline__ void rescale_and_add(float* o, const float (&pv)[COLUMNS], float keep,
-                                                float join, float l, bool first, int lane) {
-    const float inverse = l > 0.0f ? 1.0f / l : 0.0f;
+// One row of O, COLUMNS columns a lane, to the new maximum and denominator.
+__device__ __forceinline__ void rescale(float (&o)[COLUMNS], float factor) {
 #pragma unroll
-    for (int t = 0; t < COLUMNS; ++t) {
-        const int c = lane + WARP_SIZE * t;
-        const float kept = first ? 0.0f : keep * o[c];
-        o[c] = (kept + join * pv[t]) * inverse;
-    }
+    for (int t = 0; t < COLUMNS; ++t) o[t] *= factor;
 }
 
-// Four blocks an SM: for more of them the compiler would have to spill registers.
-extern "C" __global__ void __launch_bounds__(THREADS, 4) flash1_forward(
+// Three blocks an SM: for more of them the compiler would spill registers.
+extern "C" __global__ void __launch_bounds__(THREADS, 3) flash1_forward(
     const float* __restrict__ q,  // [batch, heads, Nq, d]
     const float* __restrict__ k,  // [batch, kv_heads, Nk, d]
     const float* __restrict__ v,  // [batch, kv_heads, Nk, d]
@@ -104,12 +97,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flash1_forward(
         // Causal: query i sees the keys up to i + Nk − Nq. Tiles of queries above that are skipped.
         const int first_tile = causal ? max(0, first_key - (Nk - Nq)) / Br : 0;
         for (int tile = first_tile * Br; tile + first_row < Nq; tile += Br) {
-            const int row = tile + first_row;  // this warp's queries are row … row + ROWS − 1
-            const bool first = first_key == 0;
+            const int row = tile + first_row, left = Nq - row;  // this warp's first, and how many
 
             // ---- Q [ROWS][d] ----------------------------------------------------------------
-            load_tile<d, WARP_SIZE, ROWS>(my_Q, q + (long long)row * d, Nq - row, lane);
+            load_tile<d, WARP_SIZE, ROWS>(my_Q, q + (long long)row * d, left, lane);
             __syncwarp();  // a lane reads what the other lanes have loaded; P is free again
+
+            // ---- O, l, m so far: O [ROWS][d], of l and m lane r keeps those of row r -----------
+            // The first tile of keys finds none: HBM holds anything there, so it is not read.
+            const bool is_mine = lane < min(ROWS, left), first = first_key == 0;
+            float o_rows[ROWS][COLUMNS], l_row = 0.0f, m_row = -INFINITY;
+            load_rows<d>(o_rows, o + (long long)row * d, first ? 0 : left, lane);
+            if (is_mine && !first) l_row = l[row + lane], m_row = m[row + lane];
 
             // ---- S = scale · Q Kᵀ [ROWS][Bc], a key a lane; P and this tile's m, l --------------
             float s[ROWS], p[ROWS], m_tile[ROWS], l_tile[ROWS];
@@ -119,21 +118,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flash1_forward(
             tile_softmax(p, m_tile, l_tile, s);
             // END SOLUTION
 
-            // ---- P V [ROWS][d], columns lane, lane + 32, … ----------------------------------
-            float pv[ROWS][COLUMNS];
-            // BEGIN SOLUTION
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) my_P[r][lane] = p[r];
-            __syncwarp();  // a lane needs all keys' P, each lane has one; Q is free again
-            weighted_sums(pv, my_P, V, lane);
-            // END SOLUTION
-
-            // ---- l, m so far: lane r keeps those of row r, for one load of ROWS neighbours ----
-            const bool is_mine = lane < ROWS && row + lane < Nq;
-            float l_row = 0.0f, m_row = -INFINITY;
-            if (is_mine && !first) l_row = l[row + lane], m_row = m[row + lane];
-
-            // ---- Bring both to the common maximum, divide by the common denominator ----------
+            // ---- Bring both to the common maximum, divide both by the common denominator -----
+            // l = 0 is a query that sees no key: its O is 0.
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
                 const float l_old = __shfl_sync(ALL_LANES, l_row, r);
@@ -143,14 +129,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flash1_forward(
                 const float keep = l_old * shifted_exp(m_old, m_new);
                 const float join = shifted_exp(m_tile[r], m_new);
                 const float l_new = keep + join * l_tile[r];
+                const float inverse = l_new > 0.0f ? 1.0f / l_new : 0.0f;
+                rescale(o_rows[r], keep * inverse);
+                my_P[r][lane] = join * inverse * p[r];
                 // END SOLUTION
-                if (row + r < Nq) {
-                    float* o_row = o + (long long)(row + r) * d;
-                    rescale_and_add(o_row, pv[r], keep, join, l_new, first, lane);
-                }
                 if (lane == r) l_row = l_new, m_row = m_new;
             }
             if (is_mine) l[row + lane] = l_row, m[row + lane] = m_row;
+            __syncwarp();  // a lane needs all keys' P, each lane has one; Q is free again
+
+            // ---- O += P V [ROWS][d], columns lane, lane + 32, … -------------------------------
+            // BEGIN SOLUTION
+            add_product(o_rows, my_P, V, lane);
+            store_rows<d>(o + (long long)row * d, o_rows, left, lane);
+            // END SOLUTION
 
             // ---- The last tile of keys that these queries see: their LSE is final ------------
             // l = 0 gives −∞, which is right for a query that sees no key.

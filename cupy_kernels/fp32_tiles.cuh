@@ -7,6 +7,8 @@
 // of d floats (a multiple of 32) they would all want the same 4 banks.
 #pragma once
 
+#include "warp_reduce.cuh"
+
 #define PADDING 4  // floats behind a row, a whole number of 16-byte pieces
 
 __device__ __forceinline__ float4 load4(const float* x) {
@@ -28,13 +30,35 @@ __device__ __forceinline__ void load_tile(float (*tile)[STRIDE], const float* __
     }
 }
 
+// The first `left` of ROWS rows in HBM into registers, columns lane, lane + 32, …; the others: 0.
+template <int d, int ROWS, int COLUMNS>
+__device__ __forceinline__ void load_rows(float (&x)[ROWS][COLUMNS], const float* from, int left,
+                                          int lane) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int t = 0; t < COLUMNS; ++t)
+            x[r][t] = r < left ? from[r * d + lane + WARP_SIZE * t] : 0.0f;
+}
+
+// And back again.
+template <int d, int ROWS, int COLUMNS>
+__device__ __forceinline__ void store_rows(float* to, const float (&x)[ROWS][COLUMNS], int left,
+                                           int lane) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int t = 0; t < COLUMNS; ++t)
+            if (r < left) to[r * d + lane + WARP_SIZE * t] = x[r][t];
+}
+
 // s[r] = row r of A · row `lane` of B, over d columns: S = Q Kᵀ and dP = dO Vᵀ.
 template <int d, int ROWS, int A_STRIDE, int B_STRIDE>
 __device__ __forceinline__ void dot_products(float (&s)[ROWS], const float (*A)[A_STRIDE],
                                              const float (*B)[B_STRIDE], int lane) {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) s[r] = 0.0f;
-#pragma unroll 4
+#pragma unroll 2
     for (int c = 0; c < d; c += 4) {
         const float4 b = load4(&B[lane][c]);
 #pragma unroll
@@ -45,21 +69,17 @@ __device__ __forceinline__ void dot_products(float (&s)[ROWS], const float (*A)[
     }
 }
 
-// sums[r][t] = Σ_j A[r][j] · B[j][lane + 32 t]: O = P V and dQ = dS K.
+// sums[r][t] += Σ_j A[r][j] · B[j][lane + 32 t]: O += P V and dQ += dS K.
 template <int ROWS, int COLUMNS, int N, int STRIDE>
-__device__ __forceinline__ void weighted_sums(float (&sums)[ROWS][COLUMNS], const float (*A)[N],
-                                              const float (*B)[STRIDE], int lane) {
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-        for (int t = 0; t < COLUMNS; ++t) sums[r][t] = 0.0f;
+__device__ __forceinline__ void add_product(float (&sums)[ROWS][COLUMNS], const float (*A)[N],
+                                            const float (*B)[STRIDE], int lane) {
 #pragma unroll 2
     for (int j = 0; j < N; j += 4) {
         float b[4][COLUMNS];
 #pragma unroll
         for (int t = 0; t < COLUMNS; ++t)
 #pragma unroll
-            for (int i = 0; i < 4; ++i) b[i][t] = B[j + i][lane + 32 * t];
+            for (int i = 0; i < 4; ++i) b[i][t] = B[j + i][lane + WARP_SIZE * t];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const float4 a = load4(&A[r][j]);
@@ -79,7 +99,7 @@ __device__ __forceinline__ void add_transposed(float (&sums)[ROWS][COLUMNS],
     for (int i = 0; i < N; ++i) {
         float b[COLUMNS];
 #pragma unroll
-        for (int t = 0; t < COLUMNS; ++t) b[t] = B[i][lane + 32 * t];
+        for (int t = 0; t < COLUMNS; ++t) b[t] = B[i][lane + WARP_SIZE * t];
 #pragma unroll
         for (int j = 0; j < ROWS; j += 4) {
             const float4 a = load4(&A[i][first + j]);
