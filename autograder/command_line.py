@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -56,7 +56,8 @@ def _carry_out(arguments: Sequence[str]) -> int:
 
 
 def _refusal(why: str, status: int) -> int:
-    print(f"autograder: {_one_line(why)}", file=sys.stderr)
+    with suppress(OSError):  # stderr may be on the disk that is full
+        print(f"autograder: {_one_line(why)}", file=sys.stderr)
     return status
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 from autograder.candidate import NotWritten, StudentFault
@@ -19,8 +20,8 @@ class InProcess:
 
     def __init__(self, function_or_value: Any):
         self._target = function_or_value
-        code = getattr(function_or_value, "__code__", None)
-        self._file = code.co_filename if code else None
+        is_function = isinstance(function_or_value, FunctionType)
+        self._file = function_or_value.__code__.co_filename if is_function else None
 
     def on_machine(
         self, machine: Machine, arrays: Sequence[HbmArray], keywords: dict[str, Any]
@@ -58,7 +59,9 @@ class InProcess:
             yield
         except NotImplementedError:
             raise NotWritten from None
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:  # the notebook's stop button
+            raise
+        except BaseException as error:
             raise StudentFault(describe(error, self._is_students)) from None
 
     def _is_students(self, filename: str) -> bool:

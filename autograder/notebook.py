@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from autograder import exercise as catalogue
 from autograder.cuda_kernel import CudaKernel
-from autograder.exercise import Exercise, all_exercises, get_exercise
+from autograder.exercise import Exercise, get_exercise
 from autograder.grading import grade_function
 from autograder.progress_file import ProgressFile
 from autograder.progress_table import Progress
@@ -33,32 +34,32 @@ def check(function_or_value: Any, exercise_id: str | None = None) -> Report:
     return Report(result)
 
 
-def ready(exercise_id: str) -> Any:
+def ready(function_or_id: Any) -> Any:
     """Your own answer if it passed in this session, else the course's, and says so.
 
-    Later cells build on it, so a notebook runs to its end whatever is still unwritten.
+    The exercise is given by its id or your function. Later cells build on the answer, so a
+    notebook runs to its end whatever is still unwritten.
     Raises LookupError where the course's answer is not installed.
     """
-    exercise = get_exercise(exercise_id)
-    if exercise_id in _passed:
-        return _passed[exercise_id]
+    exercise = _exercise_named(function_or_id)
+    if exercise.id in _passed:
+        return _passed[exercise.id]
     try:
         answer = exercise.shipped_answer()
     except (ImportError, AttributeError):
         raise LookupError(
-            f"{exercise_id} has not passed in this session, and this copy of the course has no "
-            f"answers: write it and run check({exercise_id}) first"
+            f"{exercise.id} has not passed in this session, and this copy of the course has no "
+            f"answers: write it and run check({exercise.id}) first"
         ) from None
-    solved = ProgressFile().entry(exercise_id).outcome == Outcome.PASS
+    solved = ProgressFile().entry(exercise.id).outcome == Outcome.PASS
     why = "is not in this notebook's memory" if solved else "has not passed yet"
-    print(f"— {exercise_id} {why}: this cell uses the course's own. —")
+    print(f"— {exercise.id} {why}: this cell uses the course's own. —")
     return answer
 
 
 def hint(function_or_id: Any) -> "Hint":
     """One more hint for an exercise, given by its id or your function, below those you have."""
-    named = function_or_id if isinstance(function_or_id, str) else None
-    exercise = _exercise_of(function_or_id, named)
+    exercise = _exercise_named(function_or_id)
     if not exercise.hints:
         return Hint(f"{exercise.id} has no hints: its text says all there is to know.")
     progress = ProgressFile()
@@ -83,17 +84,36 @@ def progress() -> Progress:
     return Progress.of()
 
 
-def _exercise_of(function_or_value: Any, exercise_id: str | None) -> Exercise:
+def _exercise_named(function_or_id: Any) -> Exercise:
+    named = function_or_id if isinstance(function_or_id, str) else None
+    return _exercise_of(function_or_id, named)
+
+
+def _exercise_of(function_or_value: Any, exercise_id: Any) -> Exercise:
     if exercise_id is None and isinstance(function_or_value, str):
         raise KeyError(
             f"write check({function_or_value}), without quotes: the answer, not its name"
         )
-    name = exercise_id or getattr(function_or_value, "__name__", None)
-    if name is None and isinstance(function_or_value, CudaKernel):
-        name = _asked_for(function_or_value)
+    name = _name_of(function_or_value) if exercise_id is None else exercise_id
     if name is None:
-        raise KeyError('a value has no name: say which exercise it answers, check(value, "id")')
+        kind = type(function_or_value).__name__
+        example = next(iter(catalogue.all_exercises()))
+        raise KeyError(
+            f'this {kind} has no name: say which exercise it answers by its id, such as "{example}"'
+        )
+    if not isinstance(name, str):
+        raise KeyError(f"an exercise's id is text in quotes, not a {type(name).__name__}")
     return get_exercise(name)
+
+
+def _name_of(answer: Any) -> str | None:
+    if isinstance(answer, CudaKernel):
+        return _asked_for(answer)
+    try:
+        name = getattr(answer, "__name__", None)
+    except Exception:  # a student's __getattr__ may do anything
+        return None
+    return name if isinstance(name, str) else None
 
 
 def _asked_for(kernel: CudaKernel) -> str | None:
@@ -102,5 +122,7 @@ def _asked_for(kernel: CudaKernel) -> str | None:
         name = kernel.name
     except ValueError:
         return None
-    found = [exercise.id for exercise in all_exercises().values() if exercise.kernel == name]
+    found = [
+        exercise.id for exercise in catalogue.all_exercises().values() if exercise.kernel == name
+    ]
     return found[0] if len(found) == 1 else None

@@ -23,8 +23,9 @@ class Progress:
         rows = []
         for exercise in catalogue.all_exercises().values():
             entry = entries.get(exercise.id, Entry())
-            points = f"{entry.best:g} of {exercise.points.total:g}"
-            hints = f"{entry.hints} of {len(exercise.hints)}"
+            possible, hints = exercise.points.total, len(exercise.hints)
+            points = f"{min(entry.best, possible):g} of {possible:g}"
+            hints = f"{min(entry.hints, hints)} of {hints}"
             rows.append((f"{exercise.lesson:02}", exercise.id, entry.outcome, points, hints))
         return cls(tuple(rows))
 
