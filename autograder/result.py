@@ -65,7 +65,8 @@ class Result:
     """The verdict on one exercise and the evidence for it.
 
     `message` is what stopped the exercise as a whole: a syntax error, an exception, a time limit.
-    `printed` is the end of what a graded submission wrote to stdout and stderr.
+    `printed` is the end of what a graded submission wrote to stdout and stderr; `wall` what stood
+    around it: "bubblewrap", "none", or "" where nothing ran in a process of its own.
     """
 
     exercise: str
@@ -77,6 +78,7 @@ class Result:
     possible: Points = Points()
     seconds: float = 0.0
     printed: str = ""
+    wall: str = ""
 
     def to_dict(self) -> dict:
         """The result as plain JSON values."""

@@ -3,11 +3,12 @@
 import os
 import select
 import time
+from signal import Signals
 from typing import Any, NoReturn
 
 from autograder.candidate import StudentFault
 from autograder.isolation import frames
-from autograder.isolation.sandbox import Run
+from autograder.isolation.process_tree import Run
 
 CHUNK = 1 << 16
 LISTEN = 0.05  # seconds between looks at whether the child still lives
@@ -60,11 +61,14 @@ class Channel:
             except BrokenPipeError:
                 self._ended()
 
-    def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next message. Raises a fatal StudentFault for garbage, silence or a dead child."""
+    def receive(self, most: int = 0) -> tuple[dict[str, Any], bytes]:
+        """The next message, whose body has at most `most` bytes.
+
+        Raises a fatal StudentFault for garbage, silence or a dead child.
+        """
         header, body = frames.LENGTHS.unpack(self._exactly(frames.LENGTHS.size))
         try:
-            frames.check_sizes(header, body)
+            frames.check_sizes(header, body, frames.REPLY_HEADER_LIMIT, most)
             return frames.header_of(self._exactly(header)), self._exactly(body)
         except frames.BadFrame as error:
             raise StudentFault(f"the code sent the grader {error}", fatal=True) from None
@@ -110,9 +114,9 @@ def _exit_status(run: Run, seconds: float) -> int | None:
 def _epitaph(status: int | None) -> str:
     if status is None:
         return "the code closed the grader's channel"
+    if 128 < status <= 128 + max(Signals):  # so a wall tells of a signal, as a shell does
+        status = 128 - status
     if status >= 0:
         return f"the code ended its own process (exit status {status}) instead of returning"
-    from signal import Signals
-
     name = Signals(-status).name if -status in set(Signals) else f"signal {-status}"
     return f"the process was ended by {name} while the code ran"

@@ -10,7 +10,8 @@ import struct
 from typing import Any
 
 LENGTHS = struct.Struct("<IQ")
-HEADER_LIMIT = 4 << 20  # bytes
+HEADER_LIMIT = 16 << 20  # bytes: a notebook's source, escaped
+REPLY_HEADER_LIMIT = 4 << 20
 BODY_LIMIT = 256 << 20
 
 
@@ -19,16 +20,17 @@ class BadFrame(ValueError):
 
 
 def to_bytes(header: dict[str, Any], body: bytes = b"") -> bytes:
-    """One frame. Raises BadFrame if it is larger than the other end accepts."""
+    """One frame. Raises BadFrame if it is larger than anybody accepts."""
     text = json.dumps(header).encode()
-    check_sizes(len(text), len(body))
+    check_sizes(len(text), len(body), HEADER_LIMIT, BODY_LIMIT)
     return LENGTHS.pack(len(text), len(body)) + text + body
 
 
-def check_sizes(header: int, body: int) -> None:
+def check_sizes(header: int, body: int, most_header: int, most_body: int) -> None:
     """Raise BadFrame for a frame that nobody has to send."""
-    if header > HEADER_LIMIT or body > BODY_LIMIT:
-        raise BadFrame(f"a message of {header + body:,} bytes; at most {BODY_LIMIT:,} are read")
+    if header > most_header or body > most_body:
+        most = most_header + most_body
+        raise BadFrame(f"a message of {header + body:,} bytes; at most {most:,} are read")
 
 
 def header_of(text: bytes) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The candidate of a graded submission: the student's function, in a process of its own."""
 
+import math
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,9 +14,15 @@ from autograder.candidate import NotWritten, StudentFault
 from autograder.faults import printable
 from autograder.isolation import process_tree
 from autograder.isolation.channel import Channel
-from autograder.isolation.sandbox import Rooms, Sandbox
+from autograder.isolation.rooms import Rooms
+from autograder.isolation.sandbox import Sandbox
+from autograder.isolation.uninterrupted import uninterrupted
 from autograder.values import NotPlain, pack, unpack, whole_numbers
 from reference_numpy.machine import HbmArray, Machine, Region, SramOverflow
+
+FLOAT64 = 8  # bytes
+RETURNED_LIMIT = 16 << 20  # bytes of arrays that a call may return,
+RETURNED_PER_BYTE = 8  # and so many more for each byte that it was given
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,12 @@ class Isolated:
         self._name = name
         self._sandbox = sandbox or Sandbox()
         self._seconds = self._sandbox.limits.seconds
+        self._ends = ExitStack()
 
     def __enter__(self) -> "Isolated":
-        self._rooms = Rooms.open()
-        self._output = tempfile.TemporaryFile()
         try:
-            self._start()
+            with uninterrupted():
+                self._start()
             self._run_cells()
         except BaseException:
             self.__exit__()
@@ -62,12 +70,8 @@ class Isolated:
 
     def __exit__(self, *_exception: object) -> None:
         """End the child and all it started, and clear its rooms away."""
-        if hasattr(self, "_run"):
-            process_tree.end(self._run)
-            os.close(self._replies)
-            os.close(self._requests)
-        self._output.close()
-        self._rooms.close()
+        with uninterrupted():
+            self._ends.close()
 
     def on_machine(
         self, machine: Machine, arrays: Sequence[HbmArray], keywords: dict[str, Any]
@@ -78,8 +82,11 @@ class Isolated:
         request["arrays"] = [(a.name, a.shape, a.dtype.name) for a in arrays]
         self._ask(request, body)
         hbm = _Hbm(machine, arrays, self._channel)
+        largest_tile = (
+            max((math.prod(a.shape) for a in arrays), default=0) * np.dtype(np.float64).itemsize
+        )
         while True:
-            reply, body = self._hear()
+            reply, body = self._hear(largest_tile)
             if reply.get("op") == "done":
                 return
             hbm.serve(reply, body)
@@ -91,7 +98,7 @@ class Isolated:
         """
         tree, body = pack((arguments, keywords))
         self._ask({"op": "call", "value": tree}, body)
-        reply, body = self._hear()
+        reply, body = self._hear(RETURNED_LIMIT + RETURNED_PER_BYTE * len(body))
         try:
             return unpack(reply["value"], body)
         except KeyError:
@@ -105,15 +112,21 @@ class Isolated:
         return printable(self._output.read().decode(errors="replace")).strip()
 
     def _start(self) -> None:
-        child_reads, self._requests = os.pipe()
-        self._replies, child_writes = os.pipe()
+        rooms = Rooms.open()
+        self._ends.callback(rooms.close)
+        self._output = self._ends.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        child_reads, requests = os.pipe()
+        replies, child_writes = os.pipe()
+        for pipe in (requests, replies):
+            self._ends.callback(os.close, pipe)
         pipes = (child_reads, child_writes)
         try:
-            self._run = self._sandbox.start(self._rooms, pipes, self._output)
+            run = self._sandbox.start(rooms, pipes, self._output)
         finally:
             for end in pipes:
                 os.close(end)
-        self._channel = Channel(self._run, self._replies, self._requests)
+        self._ends.callback(process_tree.end, run)
+        self._channel = Channel(run, replies, requests)
 
     def _run_cells(self) -> None:
         limits = self._sandbox.limits
@@ -130,9 +143,12 @@ class Isolated:
         self._channel.expect_silence()
         self._channel.send(request, body)
 
-    def _hear(self) -> tuple[dict[str, Any], bytes]:
-        """The next reply, unless it says that the code raised or is not written."""
-        reply, body = self._channel.receive()
+    def _hear(self, most: int = 0) -> tuple[dict[str, Any], bytes]:
+        """The next reply, unless it says that the code raised or is not written.
+
+        Its body has at most `most` bytes: a forged one must not fill the judge's memory.
+        """
+        reply, body = self._channel.receive(most)
         self._seconds = self._channel.remaining()
         if reply.get("op") == "not written":
             raise NotWritten

@@ -76,9 +76,9 @@ def test_an_unwritten_exercise_is_not_written(notebook):
 
 
 def test_a_value_is_taken_from_its_cell(notebook):
-    path = notebook(code_cell("guess = 3 * 4", "guess"), lesson=91)
+    path = notebook(code_cell("guess = 3 * 4", "guess"), lesson=91, name="91_values.ipynb")
     assert grade_notebook(path)[0].outcome is Outcome.PASS
-    path = notebook(code_cell("guess = ...", "guess"), lesson=91)
+    path = notebook(code_cell("guess = ...", "guess"), lesson=91, name="91_values.ipynb")
     assert grade_notebook(path)[0].outcome is Outcome.NOT_WRITTEN
 
 

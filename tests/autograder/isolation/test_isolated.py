@@ -13,7 +13,9 @@ from autograder.candidate import StudentFault
 from autograder.in_process import InProcess
 from autograder.isolation.isolated import Cell, Isolated
 from autograder.isolation.limits import Limits
-from autograder.isolation.sandbox import Sandbox, clear_away, no_wall, without_answers
+from autograder.isolation.rooms import clear_away, without_answers
+from autograder.isolation.sandbox import Sandbox
+from autograder.isolation.wall import NO_WALL, Wall
 from reference_numpy.machine import Machine
 from tests.autograder.conftest import DOUBLE
 
@@ -149,10 +151,12 @@ def test_time_counts_over_all_calls_but_not_the_judges_own():
 def test_the_command_line_can_be_wrapped_in_one_place():
     def wrap(command, rooms):
         assert rooms.work.is_dir()
-        return ["/usr/bin/env", "WALL=1", *no_wall(command, rooms)]
+        return ["/usr/bin/env", "WALL=1", *NO_WALL.wrap(command, rooms)]
 
     source = "import os\ndef wall(): return os.environ['WALL']"
-    with Isolated([Cell("your cell", source)], "wall", Sandbox(wrap=wrap)) as candidate:
+    with Isolated(
+        [Cell("your cell", source)], "wall", Sandbox(wall=Wall("env", wrap))
+    ) as candidate:
         assert candidate.call() == "1"
 
 
