@@ -170,8 +170,8 @@ report
 
 # %% [markdown]
 # On `normal` it is exact: random scores are small, and small scores forgive. Every other fixture
-# takes one excuse away. `small_sram` is `normal` again, on a chip where K takes one byte more than
-# half: for `fits` that is too much, so K and V come in tile by tile.
+# takes one excuse away. `small_sram` is `normal` again, on a chip one byte short of twice K:
+# `fits` says no, so K and V come in tile by tile.
 
 # %% exercise="three_kernels"
 # Three kernels, and a function that launches them one after the other. A loop over
