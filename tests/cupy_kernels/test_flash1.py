@@ -520,6 +520,14 @@ def test_a_dear_kernel_is_found_out(monkeypatch, old, new, array):
     assert dear.load_sectors + dear.store_sectors > right.load_sectors + right.store_sectors
 
 
+def test_without_padding_the_lanes_that_read_k_meet_in_four_banks(monkeypatch):
+    case = normal(32, 32, 32)
+    use(monkeypatch, "flash1_forward", lambda source: source.replace("[d + PADDING]", "[d]"))
+    _, traffic = sectors(run_forward, case)
+    loads_of_k = 4 * 32 // 4  # requests: four warps, d columns in pieces of 4
+    assert traffic.totals.shared_conflicts == loads_of_k * (32 - 4), "32 wavefronts for 4"
+
+
 # ---- what is refused, before any launch ----------------------------------------------------------
 
 
