@@ -170,7 +170,7 @@ report
 
 # %% [markdown]
 # On `normal` it is exact: random scores are small, and small scores forgive. Every other fixture
-# takes one excuse away. `small_sram` is `normal` again, on a chip one byte short of twice K:
+# takes one excuse away. `small_sram` is `normal` again, on a chip one byte too small for K:
 # `fits` says no, so K and V come in tile by tile.
 
 # %% exercise="three_kernels"
