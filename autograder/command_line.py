@@ -166,8 +166,11 @@ def _grade_all(submissions: list, options: argparse.Namespace, graded: list) -> 
     from autograder.grading import grade_submission
     from autograder.isolation.limits import Limits
     from autograder.isolation.sandbox import Sandbox
+    from autograder.isolation.wall import NO_WALL, NOTICE
 
     sandbox = Sandbox(Limits(seconds=options.seconds, memory=options.memory))
+    if sandbox.wall is NO_WALL:
+        print(f"autograder: {NOTICE}", file=sys.stderr)
     with progress_bar("grading", sum(len(s.expected) for s in submissions)) as advance:
         for submission in submissions:
             results: list[Result] = []

@@ -137,8 +137,11 @@ def _where_kernels_run(gpu: str) -> tuple[str, str]:
 
 
 def _isolation() -> tuple[str, str]:
-    if sys.platform == "linux":
-        return "in a process with time and memory limits", ""
-    if sys.platform == "darwin":
-        return "in a process with a time limit", "no memory limit on macOS"
-    return "", "grading submissions needs Linux, macOS or WSL; check works here"
+    if sys.platform == "win32":
+        return "", "grading submissions needs Linux, macOS or WSL; check works here"
+    from autograder.isolation.wall import NO_WALL, NOTICE, best_wall
+
+    limits = "a time limit" if sys.platform == "darwin" else "time and memory limits"
+    if best_wall() is NO_WALL:
+        return f"in a process with {limits}", NOTICE
+    return f"behind a wall ({best_wall().name}), with {limits}", ""

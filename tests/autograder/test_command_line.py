@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.command_line import main
+from autograder.isolation import wall
 from autograder.stopping import stoppable
 from tests.autograder.conftest import DOUBLE, TOTAL, code_cell, notebook_text
 
@@ -28,7 +29,7 @@ def path(notebook):
 def run(capsys, *arguments):
     status = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
-    return status, captured.out, captured.err
+    return status, captured.out, captured.err.replace(f"autograder: {wall.NOTICE}\n", "")
 
 
 def test_all_pass(capsys, path):
@@ -83,6 +84,16 @@ def test_one_exercise_of_several(capsys, notebook):
     status, out, _ = run(capsys, "grade", notebook(*WRONG), "--exercise", "total")
     assert status == 0
     assert "1 of 1 exercises pass" in out
+
+
+def test_where_there_is_no_wall_it_says_so(capsys, path, monkeypatch):
+    monkeypatch.setattr(wall, "_programs", lambda: iter(()))
+    wall.best_wall.cache_clear()
+    try:
+        assert main(["grade", str(path)]) == 0
+    finally:
+        wall.best_wall.cache_clear()
+    assert capsys.readouterr().err == f"autograder: {wall.NOTICE}\n"
 
 
 def test_json_says_everything(capsys, notebook, tmp_path):
@@ -167,6 +178,7 @@ import sys, autograder.exercise
 from tests.autograder.fake_exercises import FAKES
 autograder.exercise.all_exercises = lambda: FAKES
 from autograder.command_line import main
+from autograder.isolation import wall
 sys.exit(main(sys.argv[1:]))
 """
 

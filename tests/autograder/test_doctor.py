@@ -66,6 +66,17 @@ def test_a_forced_device_is_said(monkeypatch):
     assert str(parts()["kernels"]).endswith("in the simulator · COURSE_DEVICE says so")
 
 
+def test_without_a_wall_it_says_so(monkeypatch):
+    from autograder.isolation import wall
+
+    monkeypatch.setattr(wall, "best_wall", lambda: wall.NO_WALL)
+    assert "only those you trust" in parts()["grade"].consequence
+    monkeypatch.setattr(wall, "best_wall", lambda: wall.bubblewrap("bwrap"))
+    assert parts()["grade"] == doctor_report.Part(
+        "grade", "behind a wall (bubblewrap), with time and memory limits"
+    )
+
+
 def test_html_is_escaped(program):
     program("echo '<b>GPU</b>'")
     assert "<b>GPU" not in doctor()._repr_html_()
