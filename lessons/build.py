@@ -38,8 +38,13 @@ def build_all(root: Path = COURSE) -> list[Notebooks]:
 def repository_address(root: Path) -> str:
     """[project.urls] Repository of pyproject.toml, the one place for it; empty if not set."""
     path = root / "pyproject.toml"
-    project = tomllib.loads(path.read_text(encoding="utf-8"))["project"] if path.exists() else {}
-    return project.get("urls", {}).get("Repository", "")
+    if not path.exists():
+        return ""
+    try:
+        project = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
+        return str(project.get("urls", {}).get("Repository", ""))
+    except (OSError, ValueError, AttributeError) as error:
+        raise LessonError(f"pyproject.toml, where the repository is: {error}") from None
 
 
 def write(lessons: list[Notebooks], root: Path = COURSE) -> list[str]:
@@ -48,10 +53,17 @@ def write(lessons: list[Notebooks], root: Path = COURSE) -> list[str]:
     for name, text in files_of(lessons).items():
         if text_of(root / name) != text:
             validate(name, text)
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_bytes(text.encode())
+            _write_file(root, name, text)
             written.append(name)
     return written
+
+
+def _write_file(root: Path, name: str, text: str) -> None:
+    try:
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(text.encode())
+    except OSError as error:
+        raise LessonError(f"{name}: cannot be written: {error.strerror}") from None
 
 
 def registered_exercises() -> Collection[str]:

@@ -12,10 +12,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from lessons.source import Cell, Line, read_lines
+from lessons.source import Cell, Line, parse_python, read_lines
 
 _PYTHON = re.compile(r"(?P<statement>from .+?)\s+# include")
-_CUDA = re.compile(r"# include (?P<file>\S+\.cuh?) as (?P<name>[A-Za-z_]\w*)")
+_CUDA = re.compile(r"# include (?P<file>\w+(?:/\w+)*\.cuh?) as (?P<name>[A-Za-z_]\w*)")
 _ATTEMPT = re.compile(r"#\s*include\b")
 
 
@@ -54,9 +54,10 @@ def _python_source(cell: Cell, line: Line, statement: str, root: Path) -> list[L
     if not (root / file).is_file():
         cell.fault(line, f"there is no {file} to include from")
     source = read_lines(root / file, file)
+    tree = parse_python(cell, source)
     lines: list[Line] = []
     for name in names:
-        definition = _definition(source, name)
+        definition = _definition(tree, source, name)
         if not definition:
             cell.fault(line, f"{file} defines no {name} at its top level")
         lines += _apart(lines) + definition
@@ -74,9 +75,9 @@ def _imported(cell: Cell, line: Line, statement: str) -> tuple[str, list[str]]:
     return node.module, [name.name for name in node.names]
 
 
-def _definition(source: list[Line], name: str) -> list[Line]:
+def _definition(tree: ast.Module, source: list[Line], name: str) -> list[Line]:
     """The lines of the function or class `name`, comments after its last statement included."""
-    for node in ast.parse("\n".join(line.text for line in source)).body:
+    for node in tree.body:
         if getattr(node, "name", None) == name:
             start = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
             stop = node.end_lineno
@@ -93,6 +94,8 @@ def _cuda_source(cell: Cell, line: Line, file: str, name: str, root: Path) -> li
     if not (root / file).is_file():
         cell.fault(line, f"there is no {file} to include")
     source = read_lines(root / file, file)
+    if not any(inside.text for inside in source):
+        cell.fault(line, f"{file} is empty")
     for inside in source:
         if '"""' in inside.text:
             cell.fault(inside, "three double quotes would end the Python string around this file")

@@ -17,6 +17,7 @@ _STUB = {
     "###": ("# YOUR CODE HERE", "raise NotImplementedError"),
     "//": ("// YOUR CODE HERE",),
 }
+_COMMENT = {"###": "#", "//": "//"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ def _refuse_bad_body(cell: Cell, end: Line, block: Block) -> None:
     body = [line for line in cell.lines[block.begin + 1 : block.end] if line.text]
     if not body:
         cell.fault(end, "the block is empty; what is the solution?")
+    if all(line.text.lstrip().startswith(_COMMENT[block.comment]) for line in body):
+        cell.fault(end, "the block holds nothing but comments; what is the solution?")
     for line in body:
         if not line.text.startswith(block.indent):
             cell.fault(line, "indented less than the block's markers")

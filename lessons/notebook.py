@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lessons.include import expand_includes
 from lessons.markers import solved_text, student_text
+from lessons.python_cells import refuse_bad_python
 from lessons.source import Cell, Lesson, LessonError
 
 _METADATA = {
@@ -55,16 +56,24 @@ def build_notebooks(lesson: Lesson, root: Path, repository: str = "") -> Noteboo
         repository: the course's address, https://github.com/OWNER/NAME, for the Colab badge;
             empty for no badge.
 
-    Raises LessonError for a bad include, bad solution markers or an exercise asked twice.
+    Raises LessonError for a bad include, bad solution markers, a code cell that is not Python,
+    or an exercise asked twice.
     """
     cells = [cell if cell.markdown else expand_includes(cell, root) for cell in lesson.cells]
     _refuse_asked_twice(cells)
-    texts = [(c.text, c.text) if c.markdown else (student_text(c), solved_text(c)) for c in cells]
+    texts = [(c.text, c.text) if c.markdown else _code_texts(c) for c in cells]
     student, solved = (
         _file_text(lesson, folder, cells, [pair[which] for pair in texts], repository)
         for which, folder in enumerate(("lessons", "solutions"))
     )
     return Notebooks(lesson.name, tuple(c.exercise for c in cells if c.exercise), student, solved)
+
+
+def _code_texts(cell: Cell) -> tuple[str, str]:
+    """A code cell in the student's copy and in the solved one."""
+    student, solved = student_text(cell), solved_text(cell)
+    refuse_bad_python(cell, student)
+    return student, solved
 
 
 def _refuse_asked_twice(cells: list[Cell]) -> None:

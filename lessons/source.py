@@ -5,8 +5,10 @@ reference file, so that whatever is wrong later is reported where an author can 
 The reader takes the part of py:percent that lessons need; the tests hold it against jupytext.
 """
 
+import ast
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +17,7 @@ TAGS = ("exercise", "helper", "check", "widget")
 
 _CELL_START = re.compile(r"# %%(?: (?P<markdown>\[markdown\]))?(?P<options>.*)")
 _OPTION = re.compile(r"\s*(?P<key>\w+)=(?P<value>\"[^\"]*\"|\[[^\]]*\])")
+_KINDS = {"exercise": str, "tags": list}
 _FILE_NAME = re.compile(r"(?P<lesson>\d\d)_[a-z0-9_]+\.py")
 
 
@@ -87,9 +90,33 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def read_lines(path: Path, name: str) -> list[Line]:
-    """The lines of the text file `path`, which error messages will call `name`."""
-    texts = path.read_text(encoding="utf-8").splitlines()
+    """The lines of the text file `path`, which error messages will call `name`.
+
+    Lines end where Python's and CUDA's do: a form feed or U+2028 ends none.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise LessonError(f"{name}, line {number}: not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise LessonError(f"{name}: cannot be read: {error.strerror}") from None
+    texts = text.removesuffix("\n").split("\n")
     return [Line(text.rstrip(), name, number) for number, text in enumerate(texts, start=1)]
+
+
+def parse_python(cell: Cell, lines: Sequence[Line], otherwise: str = "not Python") -> ast.Module:
+    """The syntax tree of `lines`, which `cell` holds or includes.
+
+    Raises LessonError at the line that is not Python, saying `otherwise`.
+    """
+    try:
+        return ast.parse("\n".join(line.text for line in lines))
+    except SyntaxError as error:
+        number, why = error.lineno or 1, error.msg
+    except (ValueError, RecursionError) as error:
+        number, why = 1, str(error)
+    cell.fault(lines[min(number, len(lines)) - 1], f"{otherwise}: {why}")
 
 
 def _refuse_stray_text(lines: list[Line]) -> None:
@@ -119,7 +146,13 @@ def _read_options(text: str) -> tuple[dict, str]:
     """`key="value" key=["list"]` as a dict, and what could not be read."""
     options, position = {}, 0
     while match := _OPTION.match(text, position):
-        options[match["key"]] = json.loads(match["value"])
+        try:
+            value = json.loads(match["value"])
+        except ValueError:
+            break
+        if not isinstance(value, _KINDS.get(match["key"], object)):
+            break
+        options[match["key"]] = value
         position = match.end()
     return options, text[position:].strip()
 
@@ -135,6 +168,8 @@ def _refuse_bad_options(cell: Cell, options: dict, rest: str) -> None:
             cell.fault(cell.marker, f"unknown tag {tag!r}; there are {', '.join(TAGS)}")
     if "exercise" in cell.tags and cell.exercise is None:
         cell.fault(cell.marker, 'which exercise? write `# %% exercise="ID"`')
+    if cell.exercise is not None and not cell.exercise.isidentifier():
+        cell.fault(cell.marker, f"{cell.exercise!r} is no id; it is the name that is asked for")
     if "exercise" in cell.tags and cell.markdown:
         cell.fault(cell.marker, "an exercise is a code cell, not a [markdown] cell")
     if not cell.lines:

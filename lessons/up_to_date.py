@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lessons.faithful import unfaithful
 from lessons.notebook import Notebooks, files_of
+from lessons.source import LessonError
 
 DIFF_LINES = 16
 
@@ -29,7 +30,10 @@ def problems(lessons: list[Notebooks], known_exercises: Collection[str], root: P
 
 def text_of(path: Path) -> str | None:
     """The text of `path` byte for byte, or None when there is no such file."""
-    return path.read_bytes().decode(errors="replace") if path.is_file() else None
+    try:
+        return path.read_bytes().decode(errors="replace") if path.is_file() else None
+    except OSError as error:
+        raise LessonError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _stale(name: str, built: str, there: str | None) -> str:
@@ -73,5 +77,5 @@ def _faithfulness(lesson: Notebooks, root: Path) -> list[str]:
     try:
         student, solved = (json.loads(text_of(root / name) or "{}") for name in lesson.files())
         return [f"{lesson.name}: {line}" for line in unfaithful(student, solved)]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []  # not a notebook, or not there: reported as stale already

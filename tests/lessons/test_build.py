@@ -154,6 +154,21 @@ def test_an_invalid_notebook_is_never_written(course, monkeypatch, capsys):
     assert not course.student.exists()
 
 
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), None])
+def test_a_notebook_that_cannot_be_written_is_named(course, monkeypatch, capsys, error):
+    def refuse(*_):
+        raise error
+
+    if error:
+        monkeypatch.setattr("pathlib.Path.write_bytes", refuse)
+    else:
+        course.student.mkdir(parents=True)
+    assert course.run() == 1
+    why = error.strerror if error else "Is a directory"
+    wanted = f"lessons/07_running_sum.ipynb: cannot be written: {why}\n"
+    assert capsys.readouterr().err == wanted
+
+
 def test_help_names_the_option():
     done = run_module("--help")
     assert done.returncode == 0

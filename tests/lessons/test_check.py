@@ -83,11 +83,24 @@ def test_a_saved_output_fails(built, capsys):
     assert "cell 'your-turn-check': the copies differ in kind, id, tags or outputs" in error
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3}', '{"cells": [1]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"cells": 3}', '{"cells": [1]}', "[" * 10**5, "9" * 5000]
+)
 def test_a_notebook_that_is_none_is_stale_and_no_crash(built, capsys, text):
     built.student.write_text(text)
     assert built.run("--check") == 1
     assert "lessons/07_running_sum.ipynb: stale" in capsys.readouterr().err
+
+
+def test_a_notebook_that_cannot_be_read_is_named(built, monkeypatch, capsys):
+    def refuse(_path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    assert built.run("--check") == 1
+    error = capsys.readouterr().err
+    assert error.endswith("07_running_sum.ipynb: cannot be read: Permission denied\n")
+    assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("folder", ["lessons", "solutions"])

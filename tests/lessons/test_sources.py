@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.lessons.test_build import text_of
+
 CUDA, REFERENCE = "cuda", "reference"
 
 FAULTS = {
@@ -82,6 +84,60 @@ FAULTS = {
     "asked twice": ("source", 'exercise="mean"', 'exercise="add_kernel"', "already, in line 33"),
     "empty cell": ("source", "check(running_sum)\n", "", "the cell is empty"),
     "bare markdown": ("source", "# No loop is needed.", "No loop", "every line starts with `# `"),
+    "bare tag": ("source", 'tags=["check"]', "tags=[check]", "unknown option 'tags=[check]'"),
+    "tag that is a number": ("source", 'tags=["check"]', "tags=[1]", "unknown tag 1"),
+    "tags in tags": ("source", 'tags=["check"]', 'tags=[["check"]]', "unknown option"),
+    "tags without a list": ("source", 'tags=["check"]', 'tags="check"', "unknown option"),
+    "bad escape": ("source", 'exercise="mean"', r'exercise="me\an"', "unknown option 'exercise="),
+    "list for a name": ("source", 'exercise="mean"', 'exercise=["mean"]', "unknown option"),
+    "no name at all": ("source", 'exercise="mean"', 'exercise="the mean"', "'the mean' is no id"),
+    "not Python": (
+        "source",
+        "    return 2 * x",
+        "    return 2 * * x",
+        "line 17 (cell 2): not Python: invalid syntax",
+    ),
+    "not Python where it is included from": (
+        REFERENCE,
+        "START = 0\n",
+        "START = = 0\n",
+        "reference_numpy/running_sum.py, line 5 "
+        "(included by solutions/07_running_sum.py, cell 4, exercise running_sum): not Python",
+    ),
+    "not Python in the student's copy alone": (
+        "source",
+        "    return total / count\n    ### END SOLUTION",
+        "    try:\n        return total / count\n    ### END SOLUTION\n"
+        "    except ZeroDivisionError:\n        return 0.0",
+        "exercise mean): the student's copy is not Python",
+    ),
+    "null byte": ("source", "    return 2 * x", "    return 2 * '\0'", "null bytes"),
+    "nothing but comments": ("source", "return 0.0", "# return 0.0", "nothing but comments"),
+    "nothing but cuda comments": (
+        CUDA,
+        "    if (i < N) {\n        c[i] = a[i] + b[i];\n    }",
+        "    // c[i] = a[i] + b[i];",
+        "nothing but comments",
+    ),
+    "markers in a string": (
+        "source",
+        "        ### BEGIN SOLUTION\n        return 0.0\n        ### END SOLUTION",
+        '        """\n        ### BEGIN SOLUTION\n        0\n        ### END SOLUTION\n        """',
+        "the block stands inside a string",
+    ),
+    "cuda markers outside a string": (
+        "source",
+        "        ### BEGIN SOLUTION\n        return 0.0\n        ### END SOLUTION",
+        "        // BEGIN SOLUTION\n        return 0.0\n        // END SOLUTION",
+        "line 45 (cell 8, exercise mean): not Python",
+    ),
+    "empty cuda": (CUDA, None, "\n", "cupy_kernels/add.cu is empty"),
+    "cuda from elsewhere": (
+        "source",
+        "cupy_kernels/add.cu",
+        "../x/add.cu",
+        "cannot read this incl",
+    ),
     "before the first cell": (
         "source",
         "# ---\n\n",
@@ -120,6 +176,42 @@ def test_no_source_is_an_error(course, capsys):
     course.source.unlink()
     assert course.run("--check") == 1
     assert "no NN_name.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", ["source", "reference", "cuda"])
+def test_a_file_that_is_not_utf8_is_named_with_its_line(course, capsys, file):
+    path = getattr(course, file)
+    lines = path.read_bytes().count(b"\n")
+    path.write_bytes(path.read_bytes() + b"# caf\xe9\n")
+    assert course.run() == 1
+    where = f"{path.parent.name}/{path.name}, line {lines + 1}"
+    assert capsys.readouterr().err == f"{where}: not UTF-8; save the file as UTF-8\n"
+
+
+def test_a_folder_with_the_name_of_a_lesson(course, capsys):
+    course.source.with_name("09_folder.py").mkdir()
+    assert course.run() == 1
+    assert capsys.readouterr().err == "solutions/09_folder.py: cannot be read: Is a directory\n"
+
+
+@pytest.mark.parametrize("text", ["x = [", "project = 3", "[project]\nurls = []", "\0"])
+def test_a_broken_pyproject(course, capsys, text):
+    (course.root / "pyproject.toml").write_text(text)
+    assert course.run() == 1
+    assert capsys.readouterr().err.startswith("pyproject.toml, where the repository is: ")
+
+
+def test_a_pyproject_without_a_project_names_no_repository(course):
+    (course.root / "pyproject.toml").write_text("[tool]\n")
+    assert course.run() == 0
+
+
+def test_only_what_ends_a_line_of_python_ends_a_line(course):
+    course.replace("    return 2 * x", '    return 2 * x, "a\u2028b\x0cc\x1dd\x85e"')
+    assert course.run() == 0
+    built = {}
+    exec(text_of(course.student, "07-the-running-sum-helper").partition("\n")[2], built)
+    assert built["twice"](1) == (2, "a\u2028b\x0cc\x1dd\x85e")
 
 
 def test_a_function_is_included_where_nobody_is_asked(course):
