@@ -29,15 +29,24 @@ def copy_lessons(root: Path = COURSE) -> tuple[list[str], list[str]]:
     lessons = sorted((root / "lessons").glob("*.ipynb"))
     if not lessons:
         raise CopyError("lessons/ holds no notebook; run `make lessons` first")
-    mine = root / "my_lessons"
-    if mine.exists() and not mine.is_dir():
-        raise CopyError("my_lessons is a file; move it away, its place is for the copy")
-    mine.mkdir(exist_ok=True)
+    mine = _own_folder(root)
     added, kept = [], []
     for lesson in lessons:
         copied = _copy_new(lesson, mine / lesson.name)
         (added if copied else kept).append(lesson.name)
     return added, kept
+
+
+def _own_folder(root: Path) -> Path:
+    mine = root / "my_lessons"
+    if (mine.exists() or mine.is_symlink()) and not mine.is_dir():
+        what = "a link that leads nowhere" if mine.is_symlink() else "a file"
+        raise CopyError(f"my_lessons is {what}; move it away, its place is for the copy")
+    try:
+        mine.mkdir(exist_ok=True)
+    except OSError as error:
+        raise CopyError(f"my_lessons cannot be made: {error.strerror}") from None
+    return mine
 
 
 def _copy_new(lesson: Path, mine: Path) -> bool:
@@ -48,6 +57,8 @@ def _copy_new(lesson: Path, mine: Path) -> bool:
             file.write(text.encode())
     except FileExistsError:
         return False
+    except OSError as error:
+        raise CopyError(f"my_lessons/{mine.name} cannot be written: {error.strerror}") from None
     return True
 
 
@@ -58,7 +69,9 @@ def _with_own_banner(lesson: Path) -> str:
         for cell in notebook["cells"]:
             if cell.get("id") == BANNER_ID:
                 cell["source"] = [BANNER]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except OSError as error:
+        raise CopyError(f"lessons/{lesson.name} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CopyError(f"lessons/{lesson.name} is no notebook; run `make lessons`") from None
     return notebook_text(notebook)
 

@@ -1,5 +1,6 @@
 """`make start`: a copy to write in, which nothing overwrites."""
 
+import errno
 import json
 
 import pytest
@@ -54,7 +55,7 @@ def test_the_copy_of_a_real_lesson_differs_in_its_banner_alone(tmp_path):
     assert cells == json.loads(built)["cells"][1:]
 
 
-@pytest.mark.parametrize("text", ["lesson", "[]", "{}", '{"cells": [1]}'])
+@pytest.mark.parametrize("text", ["lesson", "[]", "{}", '{"cells": [1]}', "[" * 10**5])
 def test_a_lesson_that_is_no_notebook_is_said(root, text):
     (root / "lessons" / "00_first.ipynb").write_text(text)
     with pytest.raises(CopyError, match=r"00_first\.ipynb is no notebook"):
@@ -106,3 +107,26 @@ def test_a_file_in_the_way_is_said(root):
     with pytest.raises(CopyError, match="my_lessons is a file"):
         copy_lessons(root)
     assert (root / "my_lessons").read_text() == "notes"
+
+
+def test_a_link_that_leads_nowhere_is_said(root, capsys):
+    (root / "my_lessons").symlink_to(root / "unplugged")
+    assert student_copy.main([], root=root) == 1
+    assert "my_lessons is a link that leads nowhere; move it away" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        ("mkdir", "my_lessons cannot be made: Read-only file system\n"),
+        ("open", "my_lessons/00_first.ipynb cannot be written: Read-only file system\n"),
+        ("read_bytes", "lessons/00_first.ipynb cannot be read: Read-only file system\n"),
+    ],
+)
+def test_a_disk_that_refuses_is_one_line(root, capsys, monkeypatch, refused, words):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(f"pathlib.Path.{refused}", refuse)
+    assert student_copy.main([], root=root) == 1
+    assert capsys.readouterr().err == words
