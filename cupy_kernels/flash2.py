@@ -91,7 +91,7 @@ def backward_files(dtype: str, d: int, causal: bool, tile: BackwardTile | None =
 
 def flash2_forward(q, k, v, o, lse, problem: Attention, device: str, tile=None) -> None:
     """Write O into `o` and LSE into `lse`. Arrays as in `forward`."""
-    check_scale(problem)
+    check(problem)
     tile = tile or FORWARD_TILES[problem.d]
     kernel = forward_file(problem.dtype.name, problem.d, problem.causal, tile).kernel(device)
     keys_and_values = 2 * BYTES * problem.Nk * problem.d
@@ -107,7 +107,7 @@ def flash2_backward(
 
     dQ is added up in fp32 by atomics, in an order that changes from run to run: its last bits may.
     """
-    check_scale(problem)
+    check(problem)
     tile = tile or BACKWARD_TILES[problem.d]
     files = backward_files(problem.dtype.name, problem.d, problem.causal, tile)
     prepare, main, finish = (file.kernel(device) for file in files)
@@ -130,10 +130,16 @@ def flash2_backward(
     finish((row_tiles, heads, slices), (threads,), finished)
 
 
-def check_scale(problem: Attention) -> None:
-    """Raise ValueError for a scale that cannot be folded into the exponent of the softmax."""
+def check(problem: Attention) -> None:
+    """Raise ValueError for what the kernels leave out: other scales, rows without a 32-bit number.
+
+    The scale is folded into the exponent of the softmax: it must not turn the maximum round.
+    """
     if not problem.scale > 0:
         raise ValueError(f"scale is {problem.scale:g}: the flash2 kernels need a scale above 0")
+    rows = problem.batch * problem.heads * max(problem.Nq, problem.Nk)
+    if rows >= 2**31:
+        raise ValueError(f"batch · heads · N is {rows:,}: the flash2 kernels count up to 2³¹ rows")
 
 
 def grid(problem: Attention, tiles: int, heads: int, bytes_a_head: int) -> tuple[int, int, int]:

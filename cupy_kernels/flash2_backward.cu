@@ -1,20 +1,20 @@
-// FlashAttention-2, backward (arXiv 2307.08691, Algorithm 2) on tensor cores: dK and dV of one tile of
-// keys a block, dQ added up in HBM.
+// FlashAttention-2, backward (arXiv 2307.08691, Algorithm 2) on tensor cores: dK and dV of one tile
+// of keys a block, dQ added up in HBM.
 //
-// A block owns Bc = 16 M · WARPS keys and walks along the tiles of Br queries that see them, of every
-// query head that shares them. It computes the transposed scores Sᵀ = K Qᵀ: each warp has 16 M keys, and
+// A block owns Bc = 16 M · WARPS keys and walks along the tiles of Br queries that see them, of
+// every query head that shares them. It computes the transposed scores Sᵀ = K Qᵀ, 16 M keys a warp:
 // Pᵀ and dSᵀ leave the tensor cores exactly as the A operands of dV += Pᵀ dO and dK += dSᵀ Q. Only
 // dQ = dS K needs all keys of the block at once: dSᵀ goes through shared memory for it.
 //
-// Shared memory is what this kernel waits for. With M = 2 every fragment of Q and dO feeds two products;
-// the accumulators leave room for that up to d = 64.
+// Shared memory is what this kernel waits for. With M = 2 every fragment of Q and dO feeds two
+// products; the accumulators leave room for that up to d = 64.
 //
-//   grid  (⌈Nk / Bc⌉, batch · kv_heads, d / D), causal (heads of a section, ⌈Nk / Bc⌉, sections · d / D)
-//   block (32 · WARPS)
+//   grid  (⌈Nk / Bc⌉, batch · kv_heads, d / D),
+//         causal (kv heads of a section, ⌈Nk / Bc⌉, sections · d / D)      block (32 · WARPS)
 //   shared memory  K, V [Bc][d]   Q, dO [2 stages][Br][d]   dSᵀ [Bc][Br]   LSE, D [2 stages][Br]
 //
-// D is the number of columns of dQ, dK, dV that a block computes: the accumulators of d = 256 do not
-// fit in the registers at once.
+// D is the number of columns of dQ, dK, dV that a block computes: the accumulators of d = 256 do
+// not fit in the registers at once.
 
 #include "online_softmax.cuh"
 #include "query_gradients.cuh"
@@ -42,7 +42,8 @@ __device__ __forceinline__ void multiply_transposed(float (&C)[M][N][4], uint32_
     }
 }
 
-// dV += Pᵀ dO or dK += dSᵀ Q, from column `column` of the second on; the first comes from registers.
+// dV += Pᵀ dO or dK += dSᵀ Q, from column `column` of the second on; the first comes from
+// registers.
 template <typename T, int d, int COLUMNS, int M, int N>
 __device__ __forceinline__ void add_product(float (&C)[M][COLUMNS][4], const float (&A)[M][N][4],
                                             uint32_t B, int column) {
@@ -82,10 +83,12 @@ __device__ __forceinline__ void probabilities(float (&S)[M][N][4], const float* 
     }
 }
 
-// P = 0 where a key lies behind the last one that the query sees, or behind the last one there is. All
-// counted from the warp's first key: the tile's first query sees `last_visible`, there are `keys`.
+// P = 0 where a key lies behind the last one that the query sees, or behind the last one there is.
+// All counted from the warp's first key: the tile's first query sees `last_visible`, there are
+// `keys`.
 template <int M, int N>
-__device__ __forceinline__ void mask_probabilities(float (&P)[M][N][4], int last_visible, int keys) {
+__device__ __forceinline__ void mask_probabilities(float (&P)[M][N][4], int last_visible,
+                                                   int keys) {
     const int lane = reread_thread_index() % 32;
 #pragma unroll
     for (int t = 0; t < M; ++t) {
@@ -154,10 +157,11 @@ __device__ __forceinline__ void store_rows(T* to, const unsigned char* tile, int
     }
 }
 
-// dQ += dS K for a tile of queries, its [Br][D] shared out among the warps. dQ lies in HBM in the order of
-// the accumulators, so that each atomic instruction of a warp covers 128 bytes in a row.
+// dQ += dS K for a tile of queries, its [Br][D] shared out among the warps. dQ lies in HBM in the
+// order of the accumulators, so that each atomic instruction of a warp covers 128 bytes in a row.
 template <typename T, int d, int D, int Br, int Bc, int WARPS>
-__device__ __forceinline__ void add_query_gradients(float* dq, uint32_t dS, uint32_t K, int column) {
+__device__ __forceinline__ void add_query_gradients(float* dq, uint32_t dS, uint32_t K,
+                                                    int column) {
     using Share = QueryGradients<D, Br, WARPS>;
     constexpr int M = Share::M, N = Share::N;
     dS = right_first<Br>(dS, 0, Share::row()), K = down_first<d>(K, 0, column + Share::column());
@@ -211,10 +215,11 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
     const int slice = blockIdx.z % SLICES, section = blockIdx.z / SLICES;
     const int key_tile = causal ? blockIdx.y : blockIdx.x;
     const int kv_head = causal ? section * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
-    const int first_key = key_tile * Bc, key = threadIdx.x / 32 * 16 * M;  // of the block, of the warp
+    const int first_key = key_tile * Bc;        // of the block
+    const int key = threadIdx.x / 32 * 16 * M;  // of the warp, counted from there
     const int column = slice * D, first_head = kv_head * group;
 
-    // ---- Which queries see them: all, or from row key − (Nk − Nq) on, in each head of the group -----
+    // ---- Which queries see them: all, or from row key − (Nk − Nq) on, in each head of the group -
     const int row_tiles = (Nq + Br - 1) / Br;
     const int first_tile = causal ? max(0, first_key - (Nk - Nq)) / Br : 0;
     const int last_head = first_tile < row_tiles ? first_head + group : first_head;
@@ -230,7 +235,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
         }
     };
 
-    // ---- Prologue: K, V [Bc][d] and the first tile of queries ------------------------------------
+    // ---- Prologue: K, V [Bc][d] and the first tile of queries -----------------------------------
     const int key_row = kv_head * Nk + first_key;
     load_tile<Bc, d, THREADS>(K, k, key_row, Nk - first_key);
     load_tile<Bc, d, THREADS>(V, v, key_row, Nk - first_key);
@@ -260,7 +265,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
         multiply_transposed<T, d>(dS, V, key, dOi);
         add_product<T, d>(dV, P, dOi, column);
 
-        // ---- dSᵀ [16 M][Br]; dK += dSᵀ Q ----------------------------------------------------------
+        // ---- dSᵀ [16 M][Br]; dK += dSᵀ Q --------------------------------------------------------
         score_gradients(dS, P, dots);
         store_accumulator<T, Br>(shared + (DS - K), key, dS, 1.0f);
         add_product<T, d>(dK, dS, Qi, column);
@@ -272,7 +277,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_backward(
         head = next_head, tile = next_tile, stage ^= 1;
     }
 
-    // ---- Epilogue: dK, dV [16 M][D] by way of shared memory, where K and V were ------------------------
+    // ---- Epilogue: dK, dV [16 M][D] by way of shared memory, where K and V were -----------------
     cp_async_wait<0>();
     __syncthreads();
     store_accumulator<T, D>(shared, key, dK, scale);

@@ -1,5 +1,5 @@
-// FlashAttention-2, backward, before and after the main kernel: what it needs of every row of queries,
-// and its dQ in its final form.
+// FlashAttention-2, backward, before and after the main kernel: what it needs of every row of
+// queries, and its dQ in its final form.
 //
 //   D = rowsum(dO ∘ O) = rowsum(P ∘ dP), so that dS = P ∘ (dP − D) needs no second pass over a row.
 
@@ -55,7 +55,7 @@ __global__ void flash2_backward_prepare(
 //   grid  (rows / Br, batch · heads, d / D)      block (32 · WARPS)
 template <typename T, int d, int D, int Br, int WARPS>
 __global__ void flash2_backward_finish(
-    const float* __restrict__ dq_sums,  // [batch, heads, row tiles, d / D, Br · D], accumulator order
+    const float* __restrict__ dq_sums,  // [batch, heads, row tiles, d / D, Br · D]
     T* __restrict__ dq,                 // [batch, heads, Nq, d]
     int Nq, float scale) {
     using Share = QueryGradients<D, Br, WARPS>;
@@ -73,7 +73,8 @@ __global__ void flash2_backward_finish(
             for (int n = 0; n < Share::N; ++n) {
                 const float low = dq_sums[Share::offset(t, n, 2 * r)];
                 const float high = dq_sums[Share::offset(t, n, 2 * r + 1)];
-                *reinterpret_cast<uint32_t*>(to + 8 * n + 2 * c) = pack<T>(low * scale, high * scale);
+                uint32_t* pair = reinterpret_cast<uint32_t*>(to + 8 * n + 2 * c);
+                *pair = pack<T>(low * scale, high * scale);
             }
         }
     }

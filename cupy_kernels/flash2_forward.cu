@@ -1,9 +1,9 @@
 // FlashAttention-2, forward (arXiv 2307.08691, Algorithm 1) on tensor cores.
 //
 // A block owns Br rows of Q and walks along K and V in tiles of Bc keys; S, P, m, l and O never
-// leave the registers. Each warp has Br / WARPS rows, 16 or 32 of them: with 32, every fragment of K
-// and V that ldmatrix brings feeds two products, and shared memory keeps up with the tensor cores.
-// While a tile is worked on, cp.async brings the next one into the other of two stages.
+// leave the registers. Each warp has Br / WARPS rows, 16 or 32 of them: with 32, every fragment of
+// K and V that ldmatrix brings feeds two products, and shared memory keeps up with the tensor
+// cores. While a tile is worked on, cp.async brings the next one into the other of two stages.
 //
 //   grid  (⌈Nq / Br⌉, batch · heads), causal (heads of a section, ⌈Nq / Br⌉, sections)
 //   block (32 · WARPS)
@@ -12,8 +12,8 @@
 #include "online_softmax.cuh"
 #include "swizzled_tile.cuh"
 
-// The warp's rows of Q as A operands: kept in registers, or read again for every tile where O leaves
-// no room for them (d ≥ 128).
+// The warp's rows of Q as A operands: kept in registers, or read again for every tile where O
+// leaves no room for them (d ≥ 128).
 template <int d, int M, bool IN_REGISTERS>
 struct QueryFragments {
     uint32_t address, kept[M][IN_REGISTERS ? d / 16 : 1][4];
@@ -80,8 +80,8 @@ __device__ __forceinline__ void add_weighted_values(float (&O)[M][d / 8][4],
     }
 }
 
-// One step of Algorithm 1: the warp's [16 M][d] of Q with a tile [Bc][d] of K and V. The last arguments
-// are for `mask_scores`, counted from the tile's first key.
+// One step of Algorithm 1: the warp's [16 M][d] of Q with a tile [Bc][d] of K and V. The last
+// arguments are for `mask_scores`, counted from the tile's first key.
 template <typename T, int d, bool masked, int N, int M, bool IN_REGISTERS>
 __device__ __forceinline__ void attend(const QueryFragments<d, M, IN_REGISTERS>& Q,
                                        float (&O)[M][d / 8][4], float (&m)[M][2], float (&l)[M][2],
@@ -96,7 +96,8 @@ __device__ __forceinline__ void attend(const QueryFragments<d, M, IN_REGISTERS>&
 
 // O / l into the warp's rows of the Q tile (no other warp reads them), so that HBM gets whole rows.
 template <typename T, int d, int M>
-__device__ __forceinline__ void stage_output(unsigned char* Q, int row, const float (&O)[M][d / 8][4],
+__device__ __forceinline__ void stage_output(unsigned char* Q, int row,
+                                             const float (&O)[M][d / 8][4],
                                              const float (&l)[M][2]) {
     const int g = lane_id() / 4, c = lane_id() % 4;
 #pragma unroll
@@ -107,15 +108,15 @@ __device__ __forceinline__ void stage_output(unsigned char* Q, int row, const fl
 #pragma unroll
             for (int n = 0; n < d / 8; ++n) {
                 const int at = swizzle<d>(row + 16 * t + 8 * r + g, n) + 4 * c;
-                const float *o = &O[t][n][2 * r];
+                const float* o = &O[t][n][2 * r];
                 *reinterpret_cast<uint32_t*>(Q + at) = pack<T>(o[0] * inverse, o[1] * inverse);
             }
         }
     }
 }
 
-// The warp's `rows` rows from shared memory to HBM, 16 bytes a lane. The block's rows are row `first` of
-// `o` on; `left` of them exist.
+// The warp's `rows` rows from shared memory to HBM, 16 bytes a lane. The block's rows are row
+// `first` of `o` on; `left` of them exist.
 template <typename T, int d, int rows>
 __device__ __forceinline__ void store_rows(T* o, const unsigned char* tile, int row,
                                            long long first, int left) {
@@ -129,7 +130,8 @@ __device__ __forceinline__ void store_rows(T* o, const unsigned char* tile, int 
     }
 }
 
-template <typename T, int d, int Br, int Bc, int WARPS, int BLOCKS, bool Q_IN_REGISTERS, bool causal>
+template <typename T, int d, int Br, int Bc, int WARPS, int BLOCKS, bool Q_IN_REGISTERS,
+          bool causal>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
     const T* __restrict__ q,    // [batch, heads, Nq, d]
     const T* __restrict__ k,    // [batch, kv_heads, Nk, d]
@@ -144,8 +146,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
     const uint32_t K = Q + Q_BYTES, V = K + 2 * KV_BYTES;
 
     // ---- Which rows are mine ----------------------------------------------------------------
-    // Causal row tiles at the end see the most keys: they go first, of a section of heads (gridDim.x),
-    // and the short ones fill the gaps. Else the row tiles of a head follow each other.
+    // Causal row tiles at the end see the most keys: they go first, of a section of heads, and the
+    // short ones fill the gaps. Else the row tiles of a head follow each other.
     const int row_tile = causal ? gridDim.y - 1 - blockIdx.y : blockIdx.x;
     const int head = causal ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
     const int first = row_tile * Br, row = threadIdx.x / 32 * 16 * M;  // of the block, of the warp
@@ -169,7 +171,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
     for (int t = 0; t < M; ++t) m[t][0] = m[t][1] = -INFINITY;
     QueryFragments<d, M, Q_IN_REGISTERS> fragments = {down_first<d>(Q, row, 0)};
 
-    // ---- Tile j has landed; every warp has left the other stage, tile j + 1 may overwrite it ------
+    // ---- Tile j has landed; every warp has left the other stage, tile j + 1 may overwrite it ----
     auto turn_to_tile = [&](int j) {
         cp_async_wait<0>();
         __syncthreads();
@@ -182,7 +184,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
         if (j == 0) fragments.load();
     };
 
-    // ---- Tiles that all rows see in full, then the rest: the long loop has no mask in it -----------
+    // ---- Tiles that all rows see in full, then the rest: the long loop has no mask in it --------
     const int unmasked = max(0, (causal ? min(Nk, first + Nk - Nq + 1) : Nk) / Bc);
     const float scale_log2 = scale * LOG2_E;
     int j = 0;
@@ -195,8 +197,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) flash2_forward(
         turn_to_tile(j);
         const int stage = j % 2 * KV_BYTES, key = j * Bc;
         if (key > last_visible + 16 * M - 1) continue;  // no row of this warp sees any of it
-        attend<T, d, true, N>(fragments, O, m, l, K + stage, V + stage, scale_log2, last_visible - key,
-                           Nk - key);
+        attend<T, d, true, N>(fragments, O, m, l, K + stage, V + stage, scale_log2,
+                              last_visible - key, Nk - key);
     }
 
     // ---- Epilogue: divide by l once, O [16 M][d] and LSE [16 M] to HBM --------------------------

@@ -22,5 +22,6 @@ __global__ void __launch_bounds__(STEP_THREADS) flash2_forward_2_padded(
     T* __restrict__ o,        // [batch, heads, Nq, d]
     float* __restrict__ lse,  // [batch, heads, Nq]
     int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
-    forward_in_steps<ScalarTile<T, d, Padded<d>>, T, d, causal>(q, k, v, o, lse, group, Nq, Nk, scale);
+    using Tile = ScalarTile<T, d, Padded<d>>;
+    forward_in_steps<Tile, T, d, causal>(q, k, v, o, lse, group, Nq, Nk, scale);
 }

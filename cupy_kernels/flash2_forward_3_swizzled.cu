@@ -1,7 +1,8 @@
-// FlashAttention-2 forward, step 3: no padding; the 16-byte chunks of each row trade places instead.
+// FlashAttention-2 forward, step 3: no padding; the 16-byte chunks of each row trade places
+// instead.
 //
-// As free of conflicts as padding, in less shared memory, and the tile stays what ldmatrix and cp.async
-// like: rows of whole chunks at aligned addresses.
+// As free of conflicts as padding, in less shared memory, and the tile stays what ldmatrix and
+// cp.async like: rows of whole chunks at aligned addresses.
 
 #include "flash2_forward_steps.cuh"
 #include "scalar_fragments.cuh"
@@ -23,5 +24,6 @@ __global__ void __launch_bounds__(STEP_THREADS) flash2_forward_3_swizzled(
     T* __restrict__ o,        // [batch, heads, Nq, d]
     float* __restrict__ lse,  // [batch, heads, Nq]
     int group, int Nq, int Nk, float scale) {  // group = heads / kv_heads
-    forward_in_steps<ScalarTile<T, d, Swizzled<d>>, T, d, causal>(q, k, v, o, lse, group, Nq, Nk, scale);
+    using Tile = ScalarTile<T, d, Swizzled<d>>;
+    forward_in_steps<Tile, T, d, causal>(q, k, v, o, lse, group, Nq, Nk, scale);
 }

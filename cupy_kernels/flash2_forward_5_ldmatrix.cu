@@ -1,8 +1,8 @@
 // FlashAttention-2 forward, step 5: ldmatrix.x4 brings a 16 × 16 block in one instruction.
 //
 // Four 32-bit loads become one, and for V, whose numbers must be transposed, eight 16-bit loads and
-// four shifts. The last step, flash2_forward.cu, gives each warp 32 rows, so that every block of K and
-// V that is read feeds twice the arithmetic.
+// four shifts. The last step, flash2_forward.cu, gives each warp 32 rows, so that every block of K
+// and V that is read feeds twice the arithmetic.
 
 #include "flash2_forward_steps.cuh"
 #include "swizzled_tile.cuh"
@@ -18,13 +18,13 @@ struct MatrixTile {
 
     static __device__ __forceinline__ void arrived() { cp_async_wait<0>(); }
 
-    static __device__ __forceinline__ void load_a(uint32_t (&a)[4], const unsigned char* tile, int row,
-                                                  int k) {
+    static __device__ __forceinline__ void load_a(uint32_t (&a)[4], const unsigned char* tile,
+                                                  int row, int k) {
         ldmatrix_x4(a, down_first<d>(__cvta_generic_to_shared(tile), row, k));
     }
 
-    static __device__ __forceinline__ void load_b(uint32_t (&b)[4], const unsigned char* tile, int column,
-                                                  int k) {
+    static __device__ __forceinline__ void load_b(uint32_t (&b)[4], const unsigned char* tile,
+                                                  int column, int k) {
         ldmatrix_x4(b, right_first<d>(__cvta_generic_to_shared(tile), column, k));
     }
 

@@ -1,6 +1,6 @@
-// The forward pass that the steps 1 to 5 share: Algorithm 1 of FlashAttention-2 (arXiv 2307.08691), 16
-// rows of Q a warp. What a step changes is its Tile: how a tile lies in shared memory, how it gets
-// there, and how a warp reads the operands of an mma from it.
+// The forward pass that the steps 1 to 5 share: Algorithm 1 of FlashAttention-2 (arXiv 2307.08691),
+// 16 rows of Q a warp. What a step changes is its Tile: how a tile lies in shared memory, how it
+// gets there, and how a warp reads the operands of an mma from it.
 //
 //   Tile::STAGES                       tiles of K and of V in shared memory: 1, or 2 in turns
 //   Tile::BYTES                        of one tile, [64][d] of 16-bit numbers
@@ -56,8 +56,9 @@ __device__ __forceinline__ void step_weighted_values(float (&O)[1][d / 8][4],
 
 // O / l and LSE straight from the accumulators: 4 bytes a lane, half a sector of a row at a time.
 template <typename T, int d>
-__device__ __forceinline__ void step_store(T* o, float* lse, int row, int Nq, const float (&O)[d / 8][4],
-                                           const float (&m)[2], const float (&l)[2], float scale) {
+__device__ __forceinline__ void step_store(T* o, float* lse, int row, int Nq,
+                                           const float (&O)[d / 8][4], const float (&m)[2],
+                                           const float (&l)[2], float scale) {
     const int g = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -88,7 +89,8 @@ __device__ __forceinline__ void forward_in_steps(
     const int row_tile = causal ? gridDim.y - 1 - blockIdx.y : blockIdx.x;       // longest first
     const int head = causal ? blockIdx.z * gridDim.x + blockIdx.x : blockIdx.y;  // of all batches
     const int kv_head = head / group;  // the query heads of a group share it, also counted so
-    const int first = row_tile * STEP_ROWS, row = threadIdx.x / 32 * 16;  // of the block, of the warp
+    const int first = row_tile * STEP_ROWS;  // row of the block
+    const int row = threadIdx.x / 32 * 16;  // of the warp, counted from there
     q += (long long)head * Nq * d, o += (long long)head * Nq * d, lse += (long long)head * Nq;
     k += (long long)kv_head * Nk * d, v += (long long)kv_head * Nk * d;
 
@@ -97,7 +99,7 @@ __device__ __forceinline__ void forward_in_steps(
     const int keys = causal ? min(Nk, first + STEP_ROWS + Nk - Nq) : Nk;  // that the block sees
     const int tiles = keys > 0 ? (keys + STEP_KEYS - 1) / STEP_KEYS : 0;
 
-    // ---- Q [64][d]; with two stages the first K and V [64][d] as well -----------------------------
+    // ---- Q [64][d]; with two stages the first K and V [64][d] as well ---------------------------
     auto copy_keys = [&](int j) {
         const int stage = j % Tile::STAGES * Tile::BYTES, key = j * STEP_KEYS;
         Tile::copy(K + stage, k + (long long)key * d, Nk - key);
@@ -108,7 +110,7 @@ __device__ __forceinline__ void forward_in_steps(
 
     float O[1][d / 8][4] = {}, m[1][2] = {{-INFINITY, -INFINITY}}, l[1][2] = {};
     for (int j = 0; j < tiles; ++j) {
-        // ---- Tile j: copied now, or on its way since the last step, the next one started now --------
+        // ---- Tile j: copied now, or on its way since the last step, the next one started now ----
         if (Tile::STAGES == 1) {
             __syncthreads();  // every warp has left the last tile
             copy_keys(j);
@@ -117,7 +119,7 @@ __device__ __forceinline__ void forward_in_steps(
         __syncthreads();
         if (Tile::STAGES == 2 && j + 1 < tiles) copy_keys(j + 1);
 
-        // ---- S, P [16][64], O [16][d] --------------------------------------------------------------
+        // ---- S, P [16][64], O [16][d] -----------------------------------------------------------
         const int stage = j % Tile::STAGES * Tile::BYTES, key = j * STEP_KEYS;
         float S[1][STEP_KEYS / 8][4] = {};
         step_scores<Tile, T, d>(S, Q, row, K + stage);

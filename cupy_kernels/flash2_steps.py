@@ -36,7 +36,7 @@ class Step:
 
     def launch(self, q, k, v, o, lse, problem: Attention, device: str) -> None:
         """Write O into `o` and LSE into `lse`. Arrays as in `forward`."""
-        flash2.check_scale(problem)
+        flash2.check(problem)
         kernel = self.file(problem.dtype.name, problem.d, problem.causal).kernel(device)
         keys_and_values = 2 * flash2.BYTES * problem.Nk * problem.d
         grid = flash2.grid(problem, cdiv(problem.Nq, ROWS), problem.heads, keys_and_values)

@@ -1,14 +1,14 @@
-// How the warps of a block share dQ of one tile of queries, [Br][D], and the order in which it lies in
-// HBM while key tiles add to it: warp by warp, register by register, the 32 lanes side by side. So an
-// atomic instruction of a warp covers 128 bytes in a row; in rows of D it would touch eight half-used
-// sectors.
+// How the warps of a block share dQ of one tile of queries, [Br][D], and the order in which it lies
+// in HBM while key tiles add to it: warp by warp, register by register, the 32 lanes side by side.
+// So an atomic instruction of a warp covers 128 bytes in a row; in rows of D it would touch eight
+// half-used sectors.
 #pragma once
 
 #include "swizzled_tile.cuh"
 
 template <int D, int Br, int WARPS>
 struct QueryGradients {
-    // Where there are 16 rows for each warp, a warp takes whole rows; else two warps share the rows.
+    // Where there are 16 rows for each warp, a warp takes whole rows; else two warps share them.
     static constexpr int ROW_WARPS = 16 * WARPS <= Br ? WARPS : 2;
     static constexpr int M = Br / ROW_WARPS / 16;          // m-tiles of 16 rows a warp
     static constexpr int N = D / (WARPS / ROW_WARPS) / 8;  // n-tiles of 8 columns a warp

@@ -1,6 +1,7 @@
-// Operands of an mma read from shared memory by ordinary loads, each lane its own numbers (tensor_core.cuh
-// says which), and tiles copied through registers. `Layout::offset(row, column)` says where a number
-// lies, in bytes; eight numbers of a row whose column is a multiple of 8 lie side by side.
+// Operands of an mma read from shared memory by ordinary loads, each lane its own numbers
+// (tensor_core.cuh says which), and tiles copied through registers. `Layout::offset(row, column)`
+// says where a number lies, in bytes; eight numbers of a row whose column is a multiple of 8 lie
+// side by side.
 #pragma once
 
 #include "tensor_core.cuh"
@@ -20,18 +21,20 @@ struct ScalarTile {
 
     static __device__ __forceinline__ void arrived() {}  // a store is there once it is made
 
-    static __device__ __forceinline__ void load_a(uint32_t (&a)[4], const unsigned char* tile, int row,
-                                                  int k) {
+    static __device__ __forceinline__ void load_a(uint32_t (&a)[4], const unsigned char* tile,
+                                                  int row, int k) {
         const int g = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
 #pragma unroll
         for (int i = 0; i < 4; ++i) a[i] = pair(tile, row + g + i % 2 * 8, k + 2 * c + i / 2 * 8);
     }
 
-    static __device__ __forceinline__ void load_b(uint32_t (&b)[4], const unsigned char* tile, int column,
-                                                  int k) {
+    static __device__ __forceinline__ void load_b(uint32_t (&b)[4], const unsigned char* tile,
+                                                  int column, int k) {
         const int g = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) b[i] = pair(tile, column + g + i / 2 * 8, k + 2 * c + i % 2 * 8);
+        for (int i = 0; i < 4; ++i) {
+            b[i] = pair(tile, column + g + i / 2 * 8, k + 2 * c + i % 2 * 8);
+        }
     }
 
     // The two numbers of a register lie in two rows here: two loads of 16 bits.
@@ -46,11 +49,13 @@ struct ScalarTile {
         }
     }
 
-    static __device__ __forceinline__ uint32_t pair(const unsigned char* tile, int row, int column) {
+    static __device__ __forceinline__ uint32_t pair(const unsigned char* tile, int row,
+                                                    int column) {
         return *reinterpret_cast<const uint32_t*>(tile + Layout::offset(row, column));
     }
 
-    static __device__ __forceinline__ uint32_t number(const unsigned char* tile, int row, int column) {
+    static __device__ __forceinline__ uint32_t number(const unsigned char* tile, int row,
+                                                      int column) {
         return *reinterpret_cast<const uint16_t*>(tile + Layout::offset(row, column));
     }
 };
