@@ -2,6 +2,7 @@
 
 import errno
 import linecache
+import re
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -81,11 +82,18 @@ def _said(error: BaseException) -> str:
     if type(error) is MemoryError:
         return f"out of memory ({_text(error) or 'the limit was reached'})"
     if isinstance(error, SyntaxError):
-        return str(error.msg)
+        return f"{error.msg}{_NOTEBOOK_ONLY if _is_top_level_await(error) else ''}"
     missing = getattr(error, "name", None) or ""
     if isinstance(error, ImportError) and str(missing).split(".")[0] in _COURSE_PACKAGES:
         return f"{_text(error)}. While grading only NumPy and the names of the prelude are there"
     return _text(error) or "(no message)"
+
+
+_NOTEBOOK_ONLY = ". A notebook awaits at the top level, grading does not: take it out of the cell"
+
+
+def _is_top_level_await(error: SyntaxError) -> bool:
+    return bool(re.match(r"('await'|asynchronous comprehension|'async \w+') outside", error.msg))
 
 
 _COURSE_PACKAGES = ("autograder", "reference_numpy", "cupy_kernels", "lessons", "solutions")
@@ -112,4 +120,5 @@ def in_cell(filename: str) -> bool:
 
 def remember_source(filename: str, source: str) -> None:
     """Let `describe` quote the lines of a cell that is in no file."""
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    lines = [f"{line}\n" for line in source.split("\n")]  # Python's lines: a form feed ends none
+    linecache.cache[filename] = (len(source), None, lines, filename)

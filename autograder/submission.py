@@ -2,14 +2,13 @@
 
 Only exercise cells and helper cells count. An exercise cell names its exercise in its metadata
 (`exercise: ID`); where that was lost, a cell whose only top-level function is `ID` will do, or,
-for an exercise that asks for a value, one that assigns to `ID`.
+for an exercise that asks for a value, one that assigns to `ID`, or else any that defines `ID`.
 """
 
-import ast
 import hashlib
 import json
 import re
-import warnings
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +16,12 @@ from typing import Any
 
 from autograder import exercise as catalogue
 from autograder.candidate import StudentFault
+from autograder.cell_source import read_source
 from autograder.isolation.isolated import Cell
 
 NOTEBOOK_LIMIT = 64 << 20  # bytes
-SOURCE_LIMIT = 200_000  # characters in a cell
-_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
-_NOT_PYTHON = re.compile(r"\s*%%(?!(time|timeit|capture|prun)\b)")
+_BLANK = " \t\n\r\u00a0\u200b\ufeff"  # what may cling to a word that was copied
+CODE_LIMIT = 2_000_000  # characters in all code cells together
 
 
 @dataclass(frozen=True)
@@ -54,41 +53,45 @@ class Submission:
     problem: str = ""
 
     def cells_for(self, exercise_id: str) -> list[Cell]:
-        """What to run for one exercise: helper cells before it, then its own cell.
+        """What to run for one exercise: its own cell among the helper cells, in their order.
 
-        Of other exercises' cells before it only the definitions are taken, and only if they work.
-        Raises StudentFault that says why the exercise has no runnable cell.
+        Of other exercises' cells before it only the definitions are taken, and these, like helper
+        cells below it, only if they work. Raises StudentFault that says why the exercise has no
+        runnable cell.
         """
         own = self._cell_of(exercise_id)
         runnable = []
         for cell in self.cells:
+            read = read_source(cell.source)
             if cell.number == own.number:
                 runnable.append(_required(cell, "your cell"))
-                return runnable
-            if cell.helper:
+            elif cell.helper and cell.number < own.number:
                 runnable.append(_required(cell, f"helper cell {cell.number}"))
-            elif cell.exercise or _answers(cell.source) & set(self.expected):
-                runnable += _definitions(cell)
-        raise AssertionError("a cell's own number is among the numbers of the cells")
+            elif cell.helper and not read.fault:
+                runnable += _if_it_works(f"helper cell {cell.number}", read.python)
+            elif cell.number < own.number and self._is_anothers(cell):
+                runnable += _if_it_works(f"cell {cell.number}", read.definitions)
+        return runnable
+
+    def _is_anothers(self, cell: NotebookCell) -> bool:
+        return bool(cell.exercise or _answers(cell.source) & set(self.expected))
 
     def cell_left_out(self, name: str) -> int | None:
         """The number of a cell that defines `name` and is not run for any exercise, or None."""
         for cell in self.cells:
-            if not cell.helper and not cell.exercise and name in _top_level_names(cell.source):
+            if not cell.helper and not cell.exercise and name in read_source(cell.source).names:
                 return cell.number
         return None
 
     def _cell_of(self, exercise_id: str) -> NotebookCell:
+        unnamed = [cell for cell in self.cells if cell.exercise is None]
         found = [cell for cell in self.cells if cell.exercise == exercise_id]
-        found = found or [
-            cell
-            for cell in self.cells
-            if cell.exercise is None and exercise_id in _answers(cell.source)
-        ]
+        found = found or [cell for cell in unnamed if exercise_id in _answers(cell.source)]
+        found = found or [c for c in unnamed if exercise_id in read_source(c.source).names]
         if not found:
             raise StudentFault(
                 f"no cell for this exercise: none has the metadata `exercise: {exercise_id}`, "
-                f"and none defines `{exercise_id}` alone. Copy the cell back from the lesson."
+                f"and none defines `{exercise_id}`. Copy the cell back from the lesson."
             )
         if len(found) > 1:
             numbers = " and ".join(str(cell.number) for cell in found)
@@ -105,9 +108,10 @@ def read_submission(path: str | Path) -> Submission:
     try:
         data = _read_bytes(path)
         notebook = _parse(data)
+        cells = tuple(_code_cells(notebook))
+        _check_length(cells)
     except StudentFault as fault:
         return Submission(path, expected=_exercises_of(lesson), problem=str(fault))
-    cells = tuple(_code_cells(notebook))
     return Submission(
         path,
         hashlib.sha256(data).hexdigest(),
@@ -118,14 +122,27 @@ def read_submission(path: str | Path) -> Submission:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > NOTEBOOK_LIMIT:
-            raise StudentFault(f"larger than {NOTEBOOK_LIMIT >> 20} MiB: clear its outputs first")
-        data = path.read_bytes()
+        if path.is_dir():
+            raise StudentFault("a directory, not a notebook")
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its other end
+            raise StudentFault("not a file that can be read from start to end")
+        with path.open("rb") as file:
+            data = file.read(NOTEBOOK_LIMIT + 1)
     except OSError as error:
         raise StudentFault(f"cannot be read: {error.strerror}") from None
+    if len(data) > NOTEBOOK_LIMIT:
+        raise StudentFault(f"larger than {NOTEBOOK_LIMIT >> 20} MiB: clear its outputs first")
     if not data.strip():
         raise StudentFault("the file is empty")
     return data
+
+
+def _check_length(cells: tuple[NotebookCell, ...]) -> None:
+    total = sum(len(cell.source) for cell in cells)
+    if total > CODE_LIMIT:
+        raise StudentFault(
+            f"its code cells hold {total:,} characters; at most {CODE_LIMIT:,} are read"
+        )
 
 
 def _parse(data: bytes) -> dict[str, Any]:
@@ -138,7 +155,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         notebook = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise StudentFault("not a notebook: it is not UTF-8 text") from None
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, MemoryError):
         raise StudentFault("not a notebook: it is not JSON (was the download cut off?)") from None
     if not isinstance(notebook, dict):
         raise StudentFault("not a notebook: JSON, but no object with cells")
@@ -169,7 +186,7 @@ def _code_cells(notebook: dict[str, Any]) -> Iterator[NotebookCell]:
         yield NotebookCell(
             number,
             _text(cell.get("source")),
-            exercise if isinstance(exercise, str) else None,
+            exercise.strip(_BLANK) if isinstance(exercise, str) else None,
             isinstance(tags, list) and "helper" in tags,
         )
 
@@ -209,94 +226,19 @@ def _lesson_in_name(path: Path) -> int | None:
 
 def _answers(source: str) -> set[str]:
     """The exercises that a cell without metadata answers, by what stands at its top level."""
-    try:
-        body = python_of(source)[1].body
-        functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
-        values = [target.id for node in body for target in _targets(node)]
-    except SyntaxError:  # the broken cell may still be the one: go by its text
-        functions = re.findall(r"^def (\w+)", source, re.MULTILINE)
-        values = re.findall(r"^(\w+)\s*=(?!=)", source, re.MULTILINE)
-    every = catalogue.all_exercises()
-    found = set(functions) if len(functions) == 1 else set()
-    found |= {name for name in values if name in every and every[name].is_value}
+    read, every = read_source(source), catalogue.all_exercises()
+    found = set(read.functions) if len(set(read.functions)) == 1 else set()
+    found |= {name for name in read.values if name in every and every[name].is_value}
     return found & set(every)
 
 
-def _top_level_names(source: str) -> set[str]:
-    """The functions, classes and variables that a cell defines."""
-    try:
-        body = python_of(source)[1].body
-    except SyntaxError:
-        return set()
-    named = (ast.FunctionDef, ast.ClassDef)
-    return {node.name for node in body if isinstance(node, named)} | {
-        target.id for node in body for target in _targets(node)
-    }
-
-
-def _targets(node: ast.stmt) -> list[ast.Name]:
-    """The plain names that a statement assigns to."""
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return [target for target in targets if isinstance(target, ast.Name)]
-
-
 def _required(cell: NotebookCell, label: str) -> Cell:
-    try:
-        source, _tree = python_of(cell.source)
-    except SyntaxError as error:
-        raise StudentFault(_syntax_fault(error, cell.source, label)) from None
-    return Cell(label, source)
+    read = read_source(cell.source)
+    if read.fault:
+        raise StudentFault(read.fault.of(label))
+    return Cell(label, read.python)
 
 
-def _definitions(cell: NotebookCell) -> list[Cell]:
-    """The imports, functions and classes of another exercise's cell."""
-    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-    try:
-        source, tree = python_of(cell.source)
-    except SyntaxError:
-        return []
-    lines = source.splitlines()
-    kept = [""] * len(lines)  # so that every line keeps its number
-    for node in tree.body:
-        if isinstance(node, kinds):
-            decorators = getattr(node, "decorator_list", [])
-            rows = slice(min(n.lineno for n in (node, *decorators)) - 1, node.end_lineno)
-            kept[rows] = lines[rows]
-    return [Cell(f"cell {cell.number}", "\n".join(kept), required=False)]
-
-
-def python_of(source: str) -> tuple[str, ast.Module]:
-    """The cell as plain Python with its lines where they were, and its syntax tree.
-
-    Lines that start with `%` or `!` speak to the notebook, not to Python, and do nothing here.
-    Raises SyntaxError.
-    """
-    try:
-        return source, _tree_of(source)
-    except SyntaxError:
-        if _NOT_PYTHON.match(source) or not _MAGIC.search(source):
-            raise
-    stripped = _MAGIC.sub(r"\1pass", source)
-    return stripped, _tree_of(stripped)
-
-
-def _tree_of(source: str) -> ast.Module:
-    if len(source) > SOURCE_LIMIT:
-        raise SyntaxError(f"the cell is longer than {SOURCE_LIMIT:,} characters")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(f"Python cannot read it ({error or 'nested too deeply'})") from None
-
-
-def _syntax_fault(error: SyntaxError, source: str, label: str) -> str:
-    lines = source.splitlines()
-    line = error.lineno if error.lineno and error.lineno <= len(lines) else None
-    text = lines[line - 1].strip()[:200] if line else ""
-    where = f" in line {line}" if line else ""
-    magic = source.lstrip().startswith("%%") or re.search(r"(=\s*[%!])|(\w\?\s*$)|^\s*[%!?]", text)
-    hint = " This is notebook magic, not Python: take it out." if magic else ""
-    message = f"syntax error{where} of {label}: {error.msg}.{hint}"
-    return f"{message}\n    {text}" if text else message
+def _if_it_works(label: str, source: str) -> list[Cell]:
+    """A cell that may raise without harm; none for no source."""
+    return [Cell(label, source, required=False)] if source.strip() else []

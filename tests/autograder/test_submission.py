@@ -1,9 +1,13 @@
+import ast
 import json
+import os
+import time
 
 import pytest
 
 from autograder.candidate import StudentFault
-from autograder.submission import python_of, read_submission
+from autograder.cell_source import read_source
+from autograder.submission import read_submission
 from tests.autograder.conftest import DOUBLE, TOTAL, code_cell, notebook_text
 
 pytestmark = pytest.mark.usefixtures("fake_exercises")
@@ -102,12 +106,15 @@ def test_without_metadata_the_only_function_decides(notebook):
     assert submission.cells_for("double")[-1].source == DOUBLE
 
 
-def test_helpers_before_it_run_first_and_helpers_after_it_do_not(notebook):
+def test_helpers_run_where_they_stand_and_those_below_only_if_they_work(notebook):
     helper = code_cell("h = 1", tags=["helper"])
     later = code_cell("late = 1", tags=["helper"])
     other = code_cell("plot()")
-    submission = read_submission(notebook(helper, other, code_cell(DOUBLE, "double"), later))
-    assert labels(submission.cells_for("double")) == ["helper cell 1", "your cell"]
+    broken = code_cell("x = = 1", tags=["helper"])
+    own = code_cell(DOUBLE, "double")
+    cells = read_submission(notebook(helper, other, own, later, broken)).cells_for("double")
+    assert labels(cells) == ["helper cell 1", "your cell", "helper cell 4"]
+    assert [cell.required for cell in cells] == [True, True, False]
 
 
 def test_of_another_exercise_only_the_definitions_are_taken(notebook):
@@ -119,6 +126,58 @@ def test_of_another_exercise_only_the_definitions_are_taken(notebook):
     assert other.source.splitlines()[:5] == kept
     assert "print" not in other.source
     assert not other.required
+
+
+def definitions_of(notebook, source):
+    submission = read_submission(notebook(code_cell(source, "total"), code_cell(DOUBLE, "double")))
+    return submission.cells_for("double")[0].source
+
+
+def test_constants_that_another_exercises_functions_need_come_along(notebook):
+    source = """\
+BASE = 2
+LEAST = -np.inf
+ROWS: int = BASE * 8
+OTHER = 3
+RUN = open("x")
+WHEN = plot(); MAX = 1
+def total(x):
+    return max(LEAST, np.sum(x)) + ROWS + RUN + MAX"""
+    kept = definitions_of(notebook, source).split("\n")
+    assert kept[:6] == ["BASE = 2", "LEAST = -np.inf", "ROWS: int = BASE * 8", "", "", ""]
+    assert kept[6] == "def total(x):"
+
+
+@pytest.mark.parametrize("odd", ["\f", "\u2028", "\x1c", "\x85"])
+def test_lines_are_counted_as_python_counts_them(notebook, odd):
+    source = f"# a{odd}b\r\nprint('x')\r\n{TOTAL}"
+    assert definitions_of(notebook, source) == f"\n\n{TOTAL}"
+    text = fault(read_submission(notebook(code_cell(f"# a{odd}b\nx = = 1", "double"))))
+    assert "in line 2 of your cell" in text
+    assert text.endswith("x = = 1")
+
+
+def test_lost_metadata_and_a_second_function(notebook):
+    source = f"def helped(x):\n    return x\n{DOUBLE}"
+    submission = read_submission(notebook(code_cell("def other(): pass"), code_cell(source)))
+    assert submission.cells_for("double")[0].source == source
+    twice = read_submission(notebook(code_cell(source), code_cell(source)))
+    assert "cells 1 and 2" in fault(twice)
+
+
+@pytest.mark.parametrize("name", ["double ", "\ufeffdouble", "\u00a0double\n"])
+def test_what_clings_to_a_copied_id_does_no_harm(notebook, name):
+    submission = read_submission(notebook(code_cell(DOUBLE, name)))
+    assert submission.cells_for("double")[0].source == DOUBLE
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["\ufeff" + DOUBLE, DOUBLE.replace("    ", "\u00a0" * 4), DOUBLE.replace("\n", "\r\n")],
+)
+def test_what_came_along_from_elsewhere_does_no_harm(notebook, source):
+    submission = read_submission(notebook(code_cell(source, "double")))
+    assert submission.cells_for("double")[0].source == DOUBLE
 
 
 def test_a_missing_cell(notebook):
@@ -170,14 +229,18 @@ def test_a_broken_cell_without_metadata_is_still_found(notebook):
         ("%%time\nx = 1", "pass\nx = 1"),
         ("if True:\n    !ls\n", "if True:\n    pass\n"),
         ("x = (7\n  % 4)", "x = (7\n  % 4)"),
+        ("%time\nx = (7\n  % 4)\n!ls it's", "pass\nx = (7\n  % 4)\npass"),
+        ("%time\ns = '''\n! a\n'''", "pass\ns = '''\n! a\n'''"),
         ("s = '''\n%d\n'''", "s = '''\n%d\n'''"),
     ],
 )
 def test_magic_lines_do_nothing_and_python_is_left_alone(magic, python):
-    assert python_of(magic)[0] == python
+    assert read_source(magic).python == python
 
 
-@pytest.mark.parametrize("magic", ["%%bash\nls", "files = !ls", "t = %timeit 1", "double?"])
+@pytest.mark.parametrize(
+    "magic", ["%%bash\nls", "files = !ls", "t = %timeit 1", "double?", "np.exp??"]
+)
 def test_other_magic_is_said_to_be_magic(notebook, magic):
     text = fault(read_submission(notebook(code_cell(f"{magic}\n", "double"))))
     assert "notebook magic, not Python" in text
@@ -209,3 +272,45 @@ def test_a_byte_order_mark_does_no_harm(tmp_path):
     path = tmp_path / "n.ipynb"
     path.write_text("\ufeff" + notebook_text([code_cell(DOUBLE, "double")]), encoding="utf-8")
     assert not read_submission(path).problem
+
+
+# --- what would take for ever
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_is_not_opened(tmp_path, make):
+    path = tmp_path / "90_small.ipynb"
+    make(path)
+    assert "not a file that can be read" in read_submission(path).problem
+
+
+def test_a_file_that_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.submission.NOTEBOOK_LIMIT", 100)
+    path = tmp_path / "90_small.ipynb"
+    path.write_bytes(b" " * 101)
+    assert "clear its outputs" in read_submission(path).problem
+
+
+def test_too_much_code_is_not_even_parsed(notebook):
+    cells = [code_cell("x" + "()" * 90_000) for _ in range(12)]
+    started = time.monotonic()
+    assert "at most 2,000,000 are read" in read_submission(notebook(*cells)).problem
+    assert time.monotonic() - started < 1
+
+
+def test_each_cell_is_parsed_once(notebook, monkeypatch):
+    parsed = []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda source: parsed.append(source) or parse(source))
+    source = f"{DOUBLE}# {time.time()}"
+    submission = read_submission(notebook(code_cell(source), code_cell(TOTAL, "total")))
+    for name in ("double", "total", "double"):
+        submission.cells_for(name)
+    assert parsed.count(source) == 1
+
+
+def test_a_thousand_lines_of_magic_are_given_up_soon(notebook):
+    started = time.monotonic()
+    text = fault(read_submission(notebook(code_cell("%time\n" * 30_000, "double"))))
+    assert "notebook magic" in text
+    assert time.monotonic() - started < 5

@@ -80,10 +80,7 @@ BROKEN = {
         kernel(r"raise ValueError('\x1b[2J\x1b[32mPASS')"),
         r"\x1b[2J\x1b[32mPASS",
     ),
-    "output flood": (
-        kernel("while True: print('x' * 10**5)"),
-        "printed or wrote more than the grader keeps",
-    ),
+    "output flood": (kernel("while True: print('x' * 10**5)"), ENDLESS),
     "output flood that does not care": (
         kernel(
             "import os\nwhile True:\n    try: os.write(1, b'x' * 10**6)\n    except OSError: pass"
@@ -295,6 +292,12 @@ class Liar(np.ndarray):
 def total(x):
     return np.zeros(()).view(Liar)
 """
+
+
+def test_one_forged_frame_does_not_fill_the_judges_memory(grade):
+    large = 64 << 20
+    result = grade(kernel(f"forge({{}}, lengths=(2, {large}))", PIPES))
+    assert "the code sent the grader a message of 67,108,866 bytes" in result.message
 
 
 def test_an_array_that_lies_arrives_as_its_bytes(grade):

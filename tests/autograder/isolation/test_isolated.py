@@ -119,6 +119,58 @@ def test_printing_is_kept_apart_and_can_be_read():
         assert candidate.printed() == r"hello \x1b[31m"
 
 
+def test_however_much_it_prints_it_does_not_fail_and_the_last_is_kept():
+    source = """\
+import sys
+def echo():
+    for _ in range(3000): print("y" * 4000)
+    print("the last", file=sys.stderr)
+    return 1
+"""
+    with in_child(source, "echo") as candidate:
+        assert candidate.call() == 1
+        assert candidate.printed().endswith("yyy\nthe last")
+
+
+def test_what_a_notebook_shows_is_silent_here():
+    source = """\
+from autograder import check, doctor, hint
+def echo():
+    get_ipython().run_line_magic("matplotlib", "inline")
+    display(doctor(), hint("echo"), progress(), ready(echo))
+    return str(check(echo).result)
+check(echo)
+"""
+    with in_child(source, "echo") as candidate:
+        assert candidate.call() == "(nothing is shown while grading)"
+
+
+def test_an_await_at_the_top_level_is_explained():
+    with pytest.raises(StudentFault, match="A notebook awaits at the top level, grading does not"):
+        in_child("import asyncio\nawait asyncio.sleep(0)", "echo").__enter__()
+
+
+def test_a_line_is_quoted_as_python_counts_lines():
+    with pytest.raises(StudentFault, match=r"in line 2 of your cell: .*\n    1 / 0"):
+        in_child("# a\fb\u2028c\n1 / 0", "echo").__enter__()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root no thread can be started")
+def test_threads_may_load_at_the_same_time():
+    source = """\
+from concurrent.futures import ThreadPoolExecutor
+def double(machine, X, Y, *, B):
+    def one(rows):
+        Y[rows] = 2 * X[rows]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, tiles(X.shape[0], B)))
+"""
+    x = np.arange(2000.0).reshape(500, 4)
+    with in_child(source, "double") as candidate:
+        machine = run(candidate, x, B=1)
+    np.testing.assert_array_equal(machine.to_host("Y"), 2 * x)
+
+
 def test_two_at_once_do_not_disturb_each_other():
     answers = {}
 
