@@ -227,9 +227,9 @@ def compared_counters(outcome: Outcome):
     """(name, simulator's count, hardware's count) wherever both exist and mean the same."""
     if not (outcome.counts and outcome.hardware):
         return
-    copies = outcome.counts["cp_async_sectors"]
+    copies = outcome.counts["cp_async_moves"]
     for name, counters in hardware_counters.COUNTERPARTS.items():
-        if name in ("mma", "cp_async_sectors") and not outcome.counts[name]:
+        if name in ("mma", "cp_async_moves") and not outcome.counts[name]:
             continue
         if name == "load_sectors" and copies:
             counters = hardware_counters.PLAIN_LOADS

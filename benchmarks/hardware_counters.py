@@ -12,7 +12,7 @@ from cupy_kernels import ncu
 TIME_LIMIT_S = 240
 LSU = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
 SASS_SECTORS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{op}.sum"
-SASS_WAVEFRONTS = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum"
 
 
@@ -30,12 +30,12 @@ COUNTERPARTS = {
     "load_requests": _lsu("requests", "global", "ld"),
     "store_sectors": _lsu("sectors", "global", "st"),
     "store_requests": _lsu("requests", "global", "st"),
-    "cp_async_sectors": _each(SASS_SECTORS, "ldgsts"),
+    "cp_async_moves": _each(SASS_SECTORS, "ldgsts"),
     "atomic_sectors": _each(SASS_SECTORS, "atom", "red"),
     "atomic_requests": _lsu("requests", "global", "atom", "red"),
     "local_sectors": _lsu("sectors", "local", "ld", "st"),
     "local_requests": _lsu("requests", "local", "ld", "st"),
-    "shared_wavefronts": _each(SASS_WAVEFRONTS, "ld", "st", "ldsm", "stsm", "atom"),
+    "shared_wavefronts": _each(WAVEFRONTS, "ld", "st", "atom"),
     "shared_conflicts": _each(CONFLICTS, "ld", "st", "atom"),
     "mma": ("sm__inst_executed_pipe_tensor.sum",),
 }

@@ -46,34 +46,66 @@ def count_sectors(pattern: Pattern, phase: int, geometry: Geometry) -> int:
     return count_distinct(sectors, active) * geometry.repeats(pattern.rel)
 
 
-def count_wavefronts(pattern: Pattern, phase: int, width: int, geometry: Geometry) -> int:
-    """Shared-memory wavefronts, summed; ``phase`` = start address mod 128.
+def count_moves(source: Pattern, target: Pattern, phases: tuple, geometry: Geometry) -> int:
+    """Distinct pairs of a 32-byte source sector and a 32-byte target sector, per warp request.
 
-    Up to 4 bytes a lane the warp goes at once, 8 bytes in two phases of 16 lanes, 16 bytes in
-    four of 8. A phase costs the largest number of different 4-byte words that share a bank.
+    One chunk that several lanes copy to both halves of a sector counts once; the card moves twice.
+    """
+    from_sector = geometry.by_warp((source.rel + phases[0]) >> 5)
+    to_sector = geometry.by_warp((target.rel + phases[1]) >> 5)
+    pairs = from_sector << 16 | to_sector
+    active = _active(source, geometry)
+    if active is not None:
+        pairs, active = np.broadcast_arrays(pairs, active)
+    return count_distinct(pairs, active) * geometry.repeats(pairs)
+
+
+def count_wavefronts(
+    pattern: Pattern, phase: int, width: int, geometry: Geometry, joins: bool
+) -> tuple[int, int]:
+    """Shared-memory wavefronts and their conflict-free number, summed over the wave's warps.
+
+    ``phase`` = start address mod 128. Up to 4 bytes a lane the warp goes at once, 8 bytes in two
+    phases of 16 lanes, 16 bytes in four of 8. A phase costs the largest number of different 4-byte
+    words that share a bank; one without an active lane costs nothing. ``joins``: a plain load,
+    whose phases go two by two if every lane's neighbour (lane ^ 1, or else lane ^ 2 for all lanes)
+    asks for the same address or is inactive. So an H200 counted 350 patterns.
     """
     if pattern.mask is None and pattern.rel.shape[1] == 1:
-        return geometry.all_warps * max(1, width // 4)
+        phases = max(1, width // (8 if joins else 4))
+        return geometry.all_warps * phases, geometry.all_warps * phases
     words = geometry.by_warp((pattern.rel + phase) >> 2)
     active = _active(pattern, geometry)
     if active is not None:
         words, active = np.broadcast_arrays(words, active)
-    return wavefronts_of(words, active, width) * geometry.repeats(pattern.rel)
+    repeats = geometry.repeats(pattern.rel)
+    wavefronts, ideal = wavefronts_of(words, active, width, joins)
+    return wavefronts * repeats, ideal * repeats
 
 
-def wavefronts_of(words: np.ndarray, active: np.ndarray | None, width: int) -> int:
-    """Wavefronts of lane word addresses of shape (..., 32), ``width`` bytes from each."""
-    lanes = 32 // max(1, width // 4)
-    phases = words.reshape(-1, lanes)
-    live = np.ones(phases.shape, bool) if active is None else active.reshape(-1, lanes)
+def wavefronts_of(
+    words: np.ndarray, active: np.ndarray | None, width: int, joins: bool
+) -> tuple[int, int]:
+    """The two numbers for lane word addresses of shape (..., 32), ``width`` bytes from each."""
+    words = words.reshape(-1, 32)
+    live = np.ones(words.shape, bool) if active is None else active.reshape(-1, 32)
     per_lane = max(1, width // 4)
-    expanded = (phases[:, :, None] + np.arange(per_lane)).reshape(len(phases), -1)
-    live = np.repeat(live, per_lane, axis=1)
-    keys = np.where(live, expanded, -1)
-    keys = np.sort(keys, axis=1)
-    first = np.ones(keys.shape, bool)
-    first[:, 1:] = keys[:, 1:] != keys[:, :-1]
-    first &= keys >= 0
-    rows = np.broadcast_to(np.arange(len(keys))[:, None], keys.shape)[first]
-    per_bank = np.bincount(rows * BANKS + keys[first] % BANKS, minlength=len(keys) * BANKS)
-    return int(per_bank.reshape(len(keys), BANKS).max(axis=1).sum())
+    phase = np.broadcast_to(np.arange(32) * per_lane // 32, words.shape)
+    if joins and per_lane > 1:
+        phase = np.where(_go_together(words, live)[:, None], phase // 2, phase)
+    rows = phase + np.arange(len(words))[:, None] * per_lane
+    keys = (rows << 40 | words)[live][:, None] + np.arange(per_lane)
+    keys = np.unique(keys)
+    slots = (keys >> 40) * BANKS + keys % BANKS
+    per_bank = np.bincount(slots, minlength=len(words) * per_lane * BANKS)
+    costs = per_bank.reshape(-1, BANKS).max(axis=1)
+    return int(costs.sum()), int(np.count_nonzero(costs))
+
+
+def _go_together(words: np.ndarray, live: np.ndarray) -> np.ndarray:
+    """For each warp: do all lanes agree with lane ^ 1, or all with lane ^ 2?"""
+    agree = [
+        ~live | ~live[:, lanes] | (words == words[:, lanes])
+        for lanes in (np.arange(32) ^ 1, np.arange(32) ^ 2)
+    ]
+    return agree[0].all(axis=1) | agree[1].all(axis=1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .access import count_sectors
+from .access import count_moves, count_sectors
 from .addresses import Mask, Pattern
 from .counters import Traffic
 from .global_memory import GlobalSite, element_index
@@ -89,6 +89,7 @@ class CopySite:
 
     def __init__(self, launch, instruction: Instruction, size: int):
         self.launch, self.instruction, self.size = launch, instruction, size
+        self.cached = "ca" in instruction.modifiers
         self.element = np.dtype("u4") if size == 4 else np.dtype("u8")
         self.count = size // self.element.itemsize
         self.source = GlobalSite(launch, instruction, self.element.itemsize, self.count, "u8")
@@ -109,6 +110,7 @@ class CopySite:
         if mask is not None and not mask.count:
             return
         data = self.read_source(sp, so, source_size, mask)
+        self.count_moves(sp, so, tp, to, self._reading(source_size, mask))
         p, low = (tp, 0) if mask is None else self.book.under(tp, mask)
         facts, start = self.target.reach(p, to + low)
         self.target.touched.clear()  # the copy engine's writes are not load/store wavefronts
@@ -121,6 +123,27 @@ class CopySite:
                 raise self.target.clash(clash)
         copies = self.wave.copies
         copies.pending.append(PendingCopy(self, tp, to, mask, copies.committed, data))
+
+    def _reading(self, source_size, mask: Mask | None) -> Mask | None:
+        """The lanes that read anything."""
+        if source_size is None:
+            return mask
+        lanes = source_size > 0
+        return self.book.mask(lanes if mask is None else lanes & mask.array)
+
+    def count_moves(self, sp: Pattern, so: int, tp: Pattern, to: int, mask: Mask | None) -> None:
+        """What the copy costs on its way: see ``Counts.cp_async_moves``."""
+        key = ("moves", tp, so & 31, to & 31, mask)
+        moves = sp.memo.get(key)
+        if moves is None:
+            p, low = (sp, 0) if mask is None else self.book.under(sp, mask)
+            if self.cached:
+                moves = count_sectors(p, (so + low) & 31, self.wave.geometry)
+            else:
+                phases = ((so + low) & 31, to & 31)
+                moves = count_moves(p, tp, phases, self.wave.geometry)
+            sp.memo[key] = moves
+        self.source.counts.cp_async_moves += moves
 
     def read_source(self, p: Pattern, o: int, source_size, mask: Mask | None) -> np.ndarray:
         """The bytes to copy, shape (count, rows, columns); missing ones are zeros."""
@@ -137,7 +160,7 @@ class CopySite:
             result = np.where(part.array, data, result)
             parts.append(self._cost(p, o, part))
         if len(parts) > 1:
-            self._count_as_one(parts, self._cost(p, o, self.book.mask(lanes & (source_size > 0))))
+            self._count_as_one(parts, self._cost(p, o, self._reading(source_size, mask)))
         return result
 
     def _cost(self, p: Pattern, o: int, mask: Mask) -> Traffic:
@@ -180,7 +203,7 @@ class CopySite:
         start = o - SHARED_START
         memory.scatter(p, start, self.element, list(copy.data), mask)
         if memory.check:
-            key = ("shared", self.size, start & 127)
+            key = ("shared", self.size, start & 127, False)
             if key not in p.memo:
                 p.memo[key] = SharedFacts(p, self.size, start & 127, memory)
             cells = p.memo[key].cells

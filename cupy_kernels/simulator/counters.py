@@ -1,4 +1,8 @@
-"""What a launch did: counts per PTX instruction, folded to source lines and to arrays."""
+"""What a launch did: counts per PTX instruction, folded to source lines and to arrays.
+
+What each count is on an H200, by ncu's names, is in ``benchmarks/hardware_counters.py``; where the
+two differ, and why, in ``benchmarks/README.md``.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +65,7 @@ _SUMMED = (
     "cp_async_requests",
     "cp_async_bytes",
     "cp_async_sectors",
+    "cp_async_moves",
     "atomic_requests",
     "atomic_bytes",
     "atomic_sectors",
@@ -80,7 +85,12 @@ _SUMMED = (
 
 @dataclass(repr=False)
 class Counts:
-    """Additive counts of an instruction, a source line or a launch. ``executed`` = warps."""
+    """Additive counts of an instruction, a source line or a launch. ``executed`` = warps.
+
+    ``cp_async_moves`` is what an H200 counts as sectors of cp.async. It equals ``cp_async_sectors``
+    for ``.ca``; ``.cg`` moves once for each pair of a source sector and the sector of shared memory
+    it lands in, so a padding that shifts a row by 16 bytes costs twice.
+    """
 
     executed: int = 0
     load_requests: int = 0
@@ -92,6 +102,7 @@ class Counts:
     cp_async_requests: int = 0
     cp_async_bytes: int = 0
     cp_async_sectors: int = 0
+    cp_async_moves: int = 0
     atomic_requests: int = 0
     atomic_bytes: int = 0
     atomic_sectors: int = 0

@@ -143,15 +143,16 @@ class SharedFacts:
 
     __slots__ = ("bytes", "cells", "ideal", "misaligned", "requests", "wavefronts", "width")
 
-    def __init__(self, p: Pattern, width: int, phase: int, memory: SharedMemory):
+    def __init__(
+        self, p: Pattern, width: int, phase: int, memory: SharedMemory, joins: bool = False
+    ):
         geometry = memory.geometry
         self.width = width
         low_bits = int(np.bitwise_or.reduce((p.rel + phase) & (width - 1), axis=None))
         self.misaligned = low_bits != 0
         lanes, self.requests = lanes_and_warps(p, geometry)
         self.bytes = lanes * width
-        self.wavefronts = count_wavefronts(p, phase, width, geometry)
-        self.ideal = self.requests * max(1, width // 4)
+        self.wavefronts, self.ideal = count_wavefronts(p, phase, width, geometry, joins)
         key = ("cells", width)
         if key not in p.memo:
             p.memo[key] = Cells(p, width, memory.granule, geometry, memory.shadow.cells)
@@ -159,9 +160,10 @@ class SharedFacts:
 
 
 class SharedSite:
-    """Common part of shared loads, stores and atomics."""
+    """Common part of shared loads, stores and atomics; ``joins``: see ``count_wavefronts``."""
 
     reading = True
+    joins = False
 
     def __init__(self, launch, instruction: Instruction, width: int, count: int, dtype):
         self.launch, self.instruction = launch, instruction
@@ -178,10 +180,10 @@ class SharedSite:
     def reach(self, p: Pattern, o: int) -> tuple[SharedFacts, int]:
         """Bounds, alignment and counters of one request; return its facts and start."""
         start = ((o + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) - SHARED_START
-        key = ("shared", self.width, start & 127)
+        key = ("shared", self.width, start & 127, self.joins)
         facts = p.memo.get(key)
         if facts is None:
-            facts = p.memo[key] = SharedFacts(p, self.width, start & 127, self.memory)
+            facts = p.memo[key] = SharedFacts(p, self.width, start & 127, self.memory, self.joins)
         if facts.misaligned:
             raise self.misaligned(p, start)
         if start < 0 or start + p.span + self.width > self.size:
@@ -295,6 +297,8 @@ def clash_fault(launch, memory: SharedMemory, instruction, clash: Clash, reading
 class SharedLoad(SharedSite):
     """``ld.shared``: returns shape (count, rows, columns)."""
 
+    joins = True
+
     def __call__(self, p: Pattern, o: int, mask: Mask | None = None) -> np.ndarray:
         """Return the loaded elements of every lane; ``mask`` None means all lanes."""
         if mask is not None:
@@ -319,7 +323,8 @@ class GroupFacts:
     def __init__(self, p: Pattern, start: int, group: SharedLoadGroup):
         memory, site = group.memory, group.members[0]
         self.parts = [
-            SharedFacts(p, site.width, (start + at) & 127, memory) for at in group.offsets
+            SharedFacts(p, site.width, (start + at) & 127, memory, site.joins)
+            for at in group.offsets
         ]
         self.misaligned = any(facts.misaligned for facts in self.parts)
         self.low = min(group.offsets)

@@ -68,16 +68,17 @@ def test_a_wrong_bit_on_the_gpu_is_trouble():
 
 def test_sectors_of_async_copies_are_counted_apart():
     outcome = _agreeing("async_copy_bypass")
-    ours = outcome.counts["cp_async_sectors"]
+    ours = outcome.counts["cp_async_moves"] = 512
+    outcome.hardware[hardware_counters.COUNTERPARTS["cp_async_moves"][0]] = ours
     outcome.hardware[hardware_counters.PLAIN_LOADS[0]] = 3
     outcome.hardware["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] = 600
     outcome.hardware["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] = 31
-    outcome.hardware[hardware_counters.COUNTERPARTS["cp_async_sectors"][0]] += 1
+    outcome.hardware[hardware_counters.COUNTERPARTS["cp_async_moves"][0]] += 1
     crosscheck._compare(outcome)
     assert outcome.trouble == [
         "load_sectors: simulator 0, ncu 3",
         "load_requests: simulator 0, ncu 31",
-        f"cp_async_sectors: simulator {ours}, ncu {ours + 1}",
+        f"cp_async_moves: simulator {ours}, ncu {ours + 1}",
     ]
 
 

@@ -7,6 +7,7 @@ extern "C" __global__ void dynamic_shared(const int* a, double* out, int n) {
     values[i] = a[blockIdx.x * n + i];
     __syncthreads();
     double sum = 0;
+#pragma unroll 1
     for (int k = 0; k <= i; ++k) sum += values[k];
     sums[i] = sum;
     __syncthreads();
