@@ -67,7 +67,7 @@ def naive_backward(q, k, v, do, *, causal=False, scale=None) -> Gradients:
 
 
 def lse_floor(q, k, *, causal=False, scale=None, eps=EPS_FP32) -> float:
-    """Error of LSE that rounding the scores alone explains: 2·eps·max(|Q||K|ᵀ·scale + |LSE|)."""
+    """Error of LSE that rounding the scores alone explains: 2·eps·max(|Q||K|ᵀ·|scale| + |LSE|)."""
     q, k = _as(q, np.float64), _as(k, np.float64)
     k = _repeat_kv(k, q)
     weight = _rounding_weight(q, k, causal, scale)
@@ -79,7 +79,7 @@ def gradient_floors(q, k, v, do, *, causal=False, scale=None, eps) -> Gradients:
     """Floors for the errors of dQ, dK, dV (three floats), for a kernel of precision `eps`.
 
     A kernel that recomputes P = e^(S − LSE) errs relatively by eps·W with
-    W = 1 + |Q||K|ᵀ·scale + |LSE|: correct recomputation fails a rule that forgets it. Each floor
+    W = 1 + |Q||K|ᵀ·|scale| + |LSE|: correct recomputation fails a rule that forgets it. Each floor
     is 2·eps times the largest entry of the gradient's formula over absolute values.
     """
     q, k, v, do = (_as(x, np.float64) for x in (q, k, v, do))
@@ -91,8 +91,8 @@ def gradient_floors(q, k, v, do, *, causal=False, scale=None, eps) -> Gradients:
     row = np.abs(do * (p @ v)).sum(axis=-1, keepdims=True)
     ds = pw * (np.abs(do) @ _t(np.abs(v)) + row)
     largest = (
-        ds @ np.abs(k) * scale,
-        _sum_groups(_t(ds) @ np.abs(q) * scale, heads),
+        ds @ np.abs(k) * abs(scale),
+        _sum_groups(_t(ds) @ np.abs(q) * abs(scale), heads),
         _sum_groups(_t(pw) @ np.abs(do), heads),
     )
     return Gradients(*(2 * float(eps) * float(np.max(x, initial=0.0)) for x in largest))
@@ -129,7 +129,7 @@ def _softmax(s) -> tuple[np.ndarray, np.ndarray]:
 
 def _rounding_weight(q, k, causal, scale) -> np.ndarray:
     _, lse = _softmax(_scores(q, k, causal, scale))
-    return 1 + _scale(q, scale) * (np.abs(q) @ _t(np.abs(k))) + np.abs(lse)[..., None]
+    return 1 + abs(_scale(q, scale)) * (np.abs(q) @ _t(np.abs(k))) + np.abs(lse)[..., None]
 
 
 def _visible(q, k, causal) -> np.ndarray:

@@ -101,3 +101,12 @@ def test_torch_agrees(causal):
     np.testing.assert_allclose(attention(q, k, v, causal=causal)[0], O.detach(), atol=1e-12)
     for tensor, got in zip(tensors, (grads.dQ, grads.dK, grads.dV), strict=True):
         np.testing.assert_allclose(got, tensor.grad, atol=1e-12)
+
+
+def test_floors_do_not_ask_for_the_sign_of_scale():
+    q, k, v, do = (random(6, 4, seed=s) for s in range(4))
+    up, down = (gradient_floors(q, k, v, do, scale=scale, eps=1e-7) for scale in (0.3, -0.3))
+    assert min(down.dQ, down.dK, down.dV) > 0
+    # Not equal, since −scale is another softmax, but of the same size.
+    assert 0.2 < down.dV / up.dV < 5
+    assert lse_floor(q, k, scale=-0.3) > 0
