@@ -48,8 +48,10 @@ def assert_forward_exact(o, lse, q, k, v, causal):
     dead = np.isneginf(lse_true)
     np.testing.assert_array_equal(np.isneginf(lse), dead)
     assert (o[dead] == 0).all()
-    apart = np.abs(lse[~dead] - lse_true[~dead]).max(initial=0)
-    assert apart <= 2 * oracle.lse_floor(q, k, causal=causal)
+    # A tensor core cuts off what does not fit each time it adds 16 products to a score: up to one
+    # unit in the last place, d / 16 times. From d = 256 on that outweighs the floor's 2 units.
+    allowed = max(2, q.shape[-1] / 64) * oracle.lse_floor(q, k, causal=causal)
+    assert np.abs(lse[~dead] - lse_true[~dead]).max(initial=0) <= allowed
 
 
 def stored_o_floors(q, k, v, do, causal):
