@@ -260,8 +260,8 @@ def _written(file: Path, mode: str) -> Iterator[TextIO]:
         with file.open(mode, encoding="utf-8") as out:
             yield out
     except OSError as error:
-        why = f"--json: {error.strerror}"
-        raise BadUsage(f"{why}; name a file in a folder that exists, not {file}") from None
+        place = "name a file that can be written, in a folder that exists"
+        raise BadUsage(f"--json: {error.strerror}; {place}, not {file}") from None
 
 
 def _strict(value: Any) -> Any:

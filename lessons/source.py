@@ -95,7 +95,7 @@ def read_lines(path: Path, name: str) -> list[Line]:
     Lines end where Python's and CUDA's do: a form feed or U+2028 ends none.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except UnicodeDecodeError as error:
         number = error.object.count(b"\n", 0, error.start) + 1
         raise LessonError(f"{name}, line {number}: not UTF-8; save the file as UTF-8") from None

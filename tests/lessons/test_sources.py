@@ -188,6 +188,11 @@ def test_a_file_that_is_not_utf8_is_named_with_its_line(course, capsys, file):
     assert capsys.readouterr().err == f"{where}: not UTF-8; save the file as UTF-8\n"
 
 
+def test_a_byte_order_mark_changes_nothing(built, capsys):
+    built.source.write_bytes(b"\xef\xbb\xbf" + built.source.read_bytes())
+    assert built.run("--check") == 0
+
+
 def test_a_folder_with_the_name_of_a_lesson(course, capsys):
     course.source.with_name("09_folder.py").mkdir()
     assert course.run() == 1
