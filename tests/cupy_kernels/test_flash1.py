@@ -70,13 +70,13 @@ FIXTURES = (
 )
 OTHERS = {
     "deep_negative_ragged": deep_negative_ragged,
-    "more_queries": lambda: normal(129, 70, 32),
-    "d32": lambda: normal(70, 75, 32, heads=2),
+    "more_queries": lambda: normal(100, 40, 32),
+    "batch": lambda: normal(40, 40, 32, batch=2, heads=2),
     "d96": lambda: normal(40, 70, 96),
     "d96_causal": lambda: normal(40, 70, 96, causal=True),
     "d128": lambda: normal(40, 70, 128),
-    "d128_masked_rows": lambda: normal(75, 40, 128, causal=True),
-    "gqa": lambda: normal(40, 70, 32, batch=2, heads=6, kv_heads=2),
+    "d128_masked_rows": lambda: normal(50, 33, 128, causal=True),
+    "gqa": lambda: normal(40, 40, 32, batch=2, heads=6, kv_heads=2),
     "gqa_causal": lambda: normal(75, 40, 32, batch=2, heads=6, kv_heads=2, causal=True),
     "small": lambda: normal(70, 75, 32),
     "small_masked_rows": lambda: normal(75, 40, 32, causal=True),
@@ -156,7 +156,7 @@ def test_flash1_backward_is_exact(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["ragged", "rising", "deep_negative_ragged", "masked_rows", "one_key", "one_row", "gqa"]
+    "name", ["ragged", "rising", "small_masked_rows", "one_key", "one_row", "gqa"]
 )
 def test_naive_backward_is_exact(name):
     found = run_backward(case_of(name), naive_backward.naive_backward)
@@ -249,8 +249,8 @@ def sectors_of_gradients(case):
 
 
 TRAFFIC = {
-    "whole_tiles": lambda: normal(96, 96, 64, heads=2),
-    "causal_whole_tiles": lambda: normal(96, 96, 64, causal=True),
+    "whole_tiles": lambda: normal(64, 96, 64, heads=2),
+    "causal_whole_tiles": lambda: normal(64, 96, 64, causal=True),
     "ragged_gqa": lambda: normal(45, 70, 32, batch=2, heads=2, kv_heads=1),
     "d96": lambda: normal(48, 64, 96),
     "d128": lambda: normal(36, 64, 128),
@@ -347,7 +347,7 @@ def test_the_naive_backward_needs_what_algorithm_3_moves():
 
 @pytest.mark.parametrize("d", flash1.HEAD_DIMS)
 def test_no_bank_conflicts_no_spills_and_48_kilobytes(d):
-    case = normal(70, 75, d)
+    case = normal(33, 40, d)
     _, traffic = sectors(run_forward, case)
     _, backward_traffic = sectors(run_backward, case)
     assert traffic.totals.shared_conflicts == backward_traffic.totals.shared_conflicts == 0
@@ -513,7 +513,7 @@ def test_blocks_that_write_one_head_race(monkeypatch):
 )
 def test_a_dear_kernel_is_found_out(monkeypatch, old, new, array):
     """Sectors tell a kernel that moves more than Algorithm 1 does, whatever it computes."""
-    case = TRAFFIC["causal_whole_tiles"]()
+    case = normal(64, 64, 32, causal=True)
     right = sectors(run_forward, case)[0]["flash1_forward"][array]
     use(monkeypatch, "flash1_forward", lambda source: source.replace(old, new))
     dear = sectors(run_forward, case)[0]["flash1_forward"][array]
