@@ -3,7 +3,6 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -47,7 +46,7 @@ class CellSource:
         functions: the functions at its top level.
         values: the plain names that it assigns to there.
         classes: the classes.
-        definitions: imports, functions, classes and the constants that these need, and nothing
+        definitions: imports, functions, classes and constants on lines of their own, and nothing
             else; every line keeps its number.
         fault: why the cell cannot be read, or None.
     """
@@ -148,33 +147,22 @@ def _targets(node: ast.stmt) -> list[str]:
 
 
 def _definitions(tree: ast.Module, lines: list[str]) -> str:
-    nodes = [node for node in tree.body if isinstance(node, _DEFINITIONS)]
-    nodes += _constants_for(nodes, tree)
     kept = [""] * len(lines)
-    for node in nodes:
+    for node in tree.body:
+        if not isinstance(node, _DEFINITIONS) and not (
+            _is_constant(node) and _stands_alone(node, tree)
+        ):
+            continue
         decorators = getattr(node, "decorator_list", [])
         rows = slice(min(n.lineno for n in (node, *decorators)) - 1, node.end_lineno)
         kept[rows] = lines[rows]
     return "\n".join(kept)
 
 
-def _constants_for(definitions: Iterable[ast.stmt], tree: ast.Module) -> list[ast.stmt]:
-    """The constants, each on lines of its own, that the definitions and one another need."""
-    needed = {name for node in definitions for name in _names_in(node)}
-    found = []
-    for node in reversed(tree.body):
-        if needed & {*_targets(node)} and _is_constant(node) and _stands_alone(node, tree):
-            needed |= _names_in(node.value)
-            found.append(node)
-    return found
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
 def _is_constant(node: ast.stmt) -> bool:
     """Whether a statement assigns arithmetic on numbers, which is quick and touches nothing."""
+    if not _targets(node):
+        return False
     parts = list(ast.walk(node.value))
     calls = [part.func for part in parts if isinstance(part, ast.Call)]
     return all(isinstance(part, _ARITHMETIC) for part in parts) and all(map(_makes_number, calls))

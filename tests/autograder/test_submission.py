@@ -133,12 +133,12 @@ def definitions_of(notebook, source):
     return submission.cells_for("double")[0].source
 
 
-def test_constants_that_another_exercises_functions_need_come_along(notebook):
+def test_constants_of_another_exercises_cell_come_along(notebook):
     source = """\
 BASE = 2
 LEAST = -np.inf
 ROWS: int = BASE * 8
-OTHER = 3
+LATER = [plot()]
 RUN = open("x")
 WHEN = plot(); MAX = 1
 def total(x):

@@ -9,6 +9,7 @@ from autograder.exercise import Tier
 from autograder.grading import grade_submission
 from autograder.isolation.limits import Limits
 from autograder.isolation.sandbox import Sandbox
+from autograder.isolation.wall import best_wall
 from autograder.submission import read_submission
 from tests.autograder.conftest import code_cell
 
@@ -44,10 +45,11 @@ def nothing_is_left(fake_exercises, monkeypatch, tmp_path):
 def grade(notebook):
     """Grade one cell that answers an exercise, with tight limits."""
 
-    def grade(source, exercise="double", *, helpers=(), **limits):
+    def grade(source, exercise="double", *, helpers=(), wall=None, **limits):
         cells = [code_cell(helper, tags=["helper"]) for helper in helpers]
         submission = read_submission(notebook(*cells, code_cell(source, exercise)))
-        sandbox = Sandbox(Limits(**{"seconds": SECONDS, "memory": 1 << 30} | limits))
+        limits = Limits(**{"seconds": SECONDS, "memory": 1 << 30} | limits)
+        sandbox = Sandbox(limits, wall or best_wall())
         (result,) = grade_submission(submission, sandbox, Tier.FULL, seed=1, only=[exercise])
         return result
 

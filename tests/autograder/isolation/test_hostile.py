@@ -4,13 +4,16 @@
 """
 
 import os
+import subprocess
 
 import pytest
 
+from autograder.isolation.wall import NO_WALL, best_wall
 from autograder.result import Outcome
 from tests.autograder.conftest import DOUBLE
 from tests.autograder.isolation.conftest import processes_with, said
 
+WALLS = list(dict.fromkeys((best_wall(), NO_WALL)))
 NAP = 10_000_000 + os.getpid()  # seconds; tells our sleeping daemons from anybody else's
 ROOT = os.geteuid() == 0  # to root the limit on processes does not apply: a fork succeeds
 
@@ -346,9 +349,10 @@ def spawn():
 
 
 @pytest.mark.skipif(not ROOT, reason="without root the fork itself is refused (next test)")
+@pytest.mark.parametrize("wall", WALLS, ids=lambda wall: wall.name)
 @pytest.mark.parametrize("environment", ["dict(os.environ)", "{}"])
-def test_a_daemon_is_ended_with_the_submission(grade, environment):
-    result = grade(kernel("spawn()", daemon(environment)))
+def test_a_daemon_is_ended_with_the_submission(grade, environment, wall):
+    result = grade(kernel("spawn()", daemon(environment)), wall=wall)
     assert result.outcome is Outcome.PASS  # the kernel itself was right
     assert processes_with(f"sleep\0{NAP}\0", "cmdline") == []
 
@@ -360,10 +364,25 @@ def test_a_fork_is_refused(grade):
     assert "BlockingIOError" in said(result)
 
 
-def test_a_daemon_does_not_outlive_its_parent(grade):
-    result = grade(kernel("spawn()\nos._exit(0)", daemon("dict(os.environ)")))
+@pytest.mark.parametrize("wall", WALLS, ids=lambda wall: wall.name)
+@pytest.mark.parametrize("environment", ["dict(os.environ)", "{}"])
+def test_a_daemon_does_not_outlive_its_parent(grade, environment, wall):
+    result = grade(kernel("spawn()\nos._exit(0)", daemon(environment)), wall=wall)
     assert result.outcome is Outcome.FAIL
     assert processes_with(f"sleep\0{NAP}\0", "cmdline") == []
+
+
+@pytest.mark.skipif(not ROOT, reason="without root the fork itself is refused")
+def test_without_a_wall_the_judges_own_children_are_left_alone(grade):
+    for seconds in ("30", "31"):  # one that was there before, one in a session of its own
+        ours = subprocess.Popen(["/bin/sleep", seconds], start_new_session=seconds == "31")
+        try:
+            result = grade(kernel("spawn()\nos._exit(0)", daemon("{}")), wall=NO_WALL)
+            assert result.outcome is Outcome.FAIL
+            assert ours.poll() is None
+        finally:
+            ours.kill()
+            ours.wait()
 
 
 @pytest.mark.skipif(not ROOT, reason="without root the fork itself is refused")

@@ -96,9 +96,11 @@ def test_a_fault_in_a_helper_names_the_helper():
 
 
 def test_another_exercises_broken_definitions_are_passed_over():
-    cells = [Cell("cell 2", "import nowhere", required=False), Cell("your cell", ECHO)]
+    other = "import nowhere\nLEAST = -np.inf\nWRONG = LEAST + there\ndef helped(): return LEAST"
+    cells = [Cell("cell 2", other, required=False)]
+    cells.append(Cell("your cell", "def echo():\n    return helped()"))
     with Isolated(cells, "echo") as candidate:
-        assert candidate.call() == ((), {})
+        assert candidate.call() == -np.inf
 
 
 def test_main_is_where_the_cells_live():
