@@ -12,10 +12,11 @@ extern "C" __global__ void naive_scores(
     float* __restrict__ s,        // [batch, heads, Nq, Nk]
     int heads, int kv_heads, int Nq, int Nk, int d, float scale, int causal) {
     // ---- Which score is mine ----------------------------------------------------------------
+    // j is the key (along x), i the query (along y); threads that stick out have none.
     // BEGIN SOLUTION
     const int j = blockIdx.x * blockDim.x + threadIdx.x;  // key
     const int i = blockIdx.y * blockDim.y + threadIdx.y;  // query
-    if (i >= Nq || j >= Nk) return;                       // the last tiles may stick out
+    if (i >= Nq || j >= Nk) return;
     // END SOLUTION
 
     const int head = blockIdx.z % heads, batch = blockIdx.z / heads;

@@ -12,6 +12,7 @@ extern "C" __global__ void naive_weighted_sum(
     float* __restrict__ o,        // [batch, heads, Nq, d]
     int heads, int kv_heads, int Nq, int Nk, int d) {
     // ---- Which element is mine --------------------------------------------------------------
+    // c is the column (along x), i the query (along y); threads that stick out have none.
     // BEGIN SOLUTION
     const int c = blockIdx.x * blockDim.x + threadIdx.x;  // column
     const int i = blockIdx.y * blockDim.y + threadIdx.y;  // query

@@ -2,8 +2,7 @@
 //
 // Read X by rows and write Y by columns, and every store of a warp touches 32 sectors. So the tile
 // turns on the chip: its rows come from rows of X, its columns go to rows of Y, and HBM sees whole
-// rows only. A row of the tile is 33 floats long, which puts the 32 elements of a column into 32
-// different banks.
+// rows only. How long the tile's rows are decides in which banks the elements of a column lie.
 //
 //   grid  (⌈columns / 32⌉, ⌈rows / 32⌉)      block (32, 8)
 
@@ -18,10 +17,11 @@ extern "C" __global__ void transpose(
 
     // ---- The tile: how many floats is a row of it long? -------------------------------------
     // BEGIN SOLUTION
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ float tile[TILE][TILE + 1];  // a column lies in 32 different banks
     // END SOLUTION
 
     // ---- Rows of X become rows of the tile --------------------------------------------------
+    // tile[r][threadIdx.x] from X; the last tiles stick out of X.
     for (int r = threadIdx.y; r < TILE; r += THREAD_ROWS) {
         // BEGIN SOLUTION
         const int row = top + r, column = left + threadIdx.x;
@@ -30,6 +30,7 @@ extern "C" __global__ void transpose(
     }
 
     // ---- Columns of the tile become rows of Y -----------------------------------------------
+    // Column r of the tile is a row of Y. First: who has written it, and when?
     // BEGIN SOLUTION
     __syncthreads();  // the elements of a column were put there by all the warps
     // END SOLUTION
