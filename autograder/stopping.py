@@ -24,7 +24,9 @@ def stoppable() -> Iterator[None]:
     was ignored before (`nohup`) stays so.
     """
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    # None is a handler that Python could not put back.
+    before = {n: h for n, h in handlers.items() if h not in (signal.SIG_IGN, None)}
     asked = False
 
     def stop(number: int, _frame: FrameType | None) -> None:
