@@ -18,6 +18,7 @@ _ONE_CONFLICT = (
     "the card counts one conflict in one load of each pass over a tile, 200 of 217,800 wavefronts, "
     "that its own per-instruction counter does not show either: not explained"
 )
+_NOW_AND_THEN = "the unit's conflict counter adds a wavefront or none, from run to run"
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "printf_lines": {
@@ -34,7 +35,10 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "struct_by_value": {"local_requests": _LOCAL},
     "softmax_rows": {"shared_wavefronts": _JOINED},
     "gemm": {"shared_wavefronts": _JOINED},
-    "flash1": dict.fromkeys(("shared_wavefronts", "shared_conflicts"), _ONE_CONFLICT),
+    "flash1": {"shared_conflicts": _ONE_CONFLICT},
+    "barrier_in_a_register": {"shared_conflicts": _NOW_AND_THEN},
+    "warp_sync": {"shared_conflicts": _NOW_AND_THEN},
+    "stencil": {"shared_conflicts": _NOW_AND_THEN},
     "shared_atomics": dict.fromkeys(("shared_wavefronts", "shared_conflicts"), _SHARED_FLOAT),
     "mma_e4m3": {"mma": _TWO_HALVES},
     "mma_e5m2": {"mma": _TWO_HALVES},

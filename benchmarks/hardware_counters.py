@@ -12,7 +12,7 @@ from cupy_kernels import ncu
 TIME_LIMIT_S = 240
 LSU = "l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum"
 SASS_SECTORS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{op}.sum"
-WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
+WAVEFRONTS = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum"
 
 
@@ -35,7 +35,7 @@ COUNTERPARTS = {
     "atomic_requests": _lsu("requests", "global", "atom", "red"),
     "local_sectors": _lsu("sectors", "local", "ld", "st"),
     "local_requests": _lsu("requests", "local", "ld", "st"),
-    "shared_wavefronts": _each(WAVEFRONTS, "ld", "st", "atom"),
+    "shared_wavefronts": _each(WAVEFRONTS, "ld", "st", "ldsm", "stsm", "atom"),
     "shared_conflicts": _each(CONFLICTS, "ld", "st", "atom"),
     "mma": ("sm__inst_executed_pipe_tensor.sum",),
 }
