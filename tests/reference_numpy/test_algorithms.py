@@ -67,7 +67,9 @@ BACKWARDS = [(run_backward, p) for p in PROBLEMS] + [
 ]
 
 
-@pytest.mark.parametrize(("run", "p"), BACKWARDS, ids=str)
+@pytest.mark.parametrize(
+    ("run", "p"), BACKWARDS, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_backward(run, p):
     data = data_for(p, seed=3)
     machine, inputs = run(p, data), [data[x] for x in ("Q", "K", "V", "dO")]
