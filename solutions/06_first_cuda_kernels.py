@@ -443,7 +443,8 @@ for N in (4096, 8192, 16384):
 # ## One question to take along
 # The eight warps of a block in `naive_scores` have eight queries and the same 32 keys. Each of them
 # reads these keys from HBM for itself, 32 sectors a request. Your transpose knows a better way to
-# touch a tile. And once K is on the chip, must S ever leave it? (That is where the lessons on FlashAttention in CUDA begin.)
+# touch a tile. And once K is on the chip, must S ever leave it? (There FlashAttention in CUDA
+# begins.)
 
 # %%
 progress()
