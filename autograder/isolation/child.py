@@ -93,7 +93,7 @@ def main(requests: int, replies: int) -> None:
     judge = Judge(os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
     setup, _ = judge.hear()
     limits = Limits(**setup["limits"])
-    limits.apply()
+    limits.apply(setup["processes"])
     _keep_last_words(limits.output)
     judge.tell({"op": "started"})
     student = types.ModuleType("__main__")

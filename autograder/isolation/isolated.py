@@ -132,7 +132,8 @@ class Isolated:
         limits = self._sandbox.limits
         cells = [(f"<{cell.label}>", cell.source, cell.required) for cell in self._cells]
         self._channel.allow(limits.start_seconds, "Python did not start in time")
-        self._channel.send({"name": self._name, "limits": asdict(limits), "cells": cells})
+        setup = {"name": self._name, "limits": asdict(limits), "cells": cells}
+        self._channel.send(setup | {"processes": self._sandbox.wall.processes})
         self._channel.receive()
         self._channel.allow(self._seconds, self._too_late())
         self._hear()

@@ -23,14 +23,14 @@ class Limits:
     output: int = 8 << 20
     start_seconds: float = 30.0
 
-    def apply(self) -> None:
-        """Put the limits on this process and all it starts, for good."""
+    def apply(self, processes: int) -> None:
+        """Put the limits on this process and all it starts, `processes` at most, for good."""
         cpu = int(self.seconds + self.start_seconds) + 1  # only matters if the judge dies
         _at_most(resource.RLIMIT_CPU, cpu)
         _at_most(resource.RLIMIT_FSIZE, self.output)
         _at_most(resource.RLIMIT_CORE, 0)
         _at_most(resource.RLIMIT_NOFILE, 64)
-        _at_most(resource.RLIMIT_NPROC, 1)  # no fork, no thread; not enforced for root
+        _at_most(resource.RLIMIT_NPROC, processes)  # threads count; not enforced for root
         if sys.platform == "linux":
             _at_most(resource.RLIMIT_AS, self.memory)
             _tie_to_the_judge()

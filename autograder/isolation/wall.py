@@ -26,6 +26,7 @@ from autograder.isolation.rooms import COURSE, Rooms
 
 NOTICE = "no wall around submissions here: grade only those you trust"
 ROOM_BYTES = 64 << 20  # of files, in the work room and in /tmp each
+PROCESSES = 64  # behind the wall they end with the first of them
 PROBE_SECONDS = 20.0
 # Merged and split /usr, Nix and Guix; what is not there is passed over.
 SYSTEM = (
@@ -45,10 +46,12 @@ class Wall:
         name: "bubblewrap" or "none".
         wrap: turns the child's command line into the one that is started. File descriptors must
             stay open across it.
+        processes: how many processes and threads the child may start; to root it does not apply.
     """
 
     name: str
     wrap: Wrap
+    processes: int = 1
 
 
 NO_WALL = Wall("none", lambda command, _rooms: command)
@@ -66,7 +69,9 @@ def best_wall() -> Wall:
 
 def bubblewrap(program: str) -> Wall:
     """The wall that this bubblewrap builds."""
-    return Wall("bubblewrap", lambda command, rooms: [program, *options(rooms), *command])
+    return Wall(
+        "bubblewrap", lambda command, rooms: [program, *options(rooms), *command], PROCESSES
+    )
 
 
 def options(rooms: Rooms) -> list[str]:
