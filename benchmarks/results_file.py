@@ -1,6 +1,7 @@
 """Recorded results: one JSON file a run, flat rows, the newest file of a suite is the truth."""
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -50,7 +51,8 @@ def _machine():
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return {"gpu": gpu, "driver": driver, "cpu": _cpu(), "versions": versions}
+    machine = {"gpu": gpu, "driver": driver, "cpu": _cpu(), "cores": os.cpu_count()}
+    return machine | {"load average": round(os.getloadavg()[0], 2), "versions": versions}
 
 
 def _gpu():
