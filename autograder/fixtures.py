@@ -197,10 +197,20 @@ FULL_ONLY = {
 }
 
 
+def generator(seed: int, name: str) -> Rng:
+    """Random numbers of their own for each name, whatever else is drawn from `seed`."""
+    return np.random.default_rng([seed, *name.encode()])
+
+
+def standard_normal(seed: int, name: str, *shape: int) -> np.ndarray:
+    """Standard normal numbers, float32, from the generator of `name`."""
+    return generator(seed, name).standard_normal(shape).astype(np.float32)
+
+
 def fixture(name: str, seed: int) -> Fixture:
     """The fixture called `name`, drawn from `seed`. Raises KeyError for an unknown name."""
     recipe = (QUICK | FULL_ONLY)[name]
-    data = recipe.build(np.random.default_rng([seed, *name.encode()]))
+    data = recipe.build(generator(seed, name))
     return Fixture(
         name=name,
         invariant=recipe.invariant,

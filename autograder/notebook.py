@@ -11,7 +11,7 @@ from autograder.progress_table import Progress
 from autograder.report import Report
 from autograder.result import Outcome
 
-_passed: dict[str, Any] = {}  # what passed in this session, by exercise
+_passed: dict[str, Any] = {}  # what passed since the notebook was started, by exercise
 
 
 def check(function_or_value: Any, exercise_id: str | None = None) -> Report:
@@ -35,7 +35,7 @@ def check(function_or_value: Any, exercise_id: str | None = None) -> Report:
 
 
 def ready(function_or_id: Any) -> Any:
-    """Your own answer if it passed in this session, else the course's, and says so.
+    """Your own answer if it passed since the notebook was started, else the course's.
 
     The exercise is given by its id or your function. Later cells build on the answer, so a
     notebook runs to its end whatever is still unwritten.
@@ -48,8 +48,8 @@ def ready(function_or_id: Any) -> Any:
         answer = exercise.shipped_answer()
     except (ImportError, AttributeError):
         raise LookupError(
-            f"{exercise.id} has not passed in this session, and this copy of the course has no "
-            f"answers: write it and run check({exercise.id}) first"
+            f"{exercise.id} has not passed since the notebook was started, and this copy of the "
+            f"course has no answers: write it and run check({exercise.id}) first"
         ) from None
     solved = ProgressFile().entry(exercise.id).outcome == Outcome.PASS
     why = "is not in this notebook's memory" if solved else "has not passed yet"

@@ -21,7 +21,7 @@ def backward(q, k, v, o, lse, do, kernel="flash2_backward", causal=False, scale=
     _check_like("do", do, q.shape, q.dtype)
     _check_like("lse", lse, q.shape[:3], np.dtype(np.float32))
     where = devices.choose(kernel, chosen.arch, device)
-    arrays = devices.library(where)
+    arrays = devices.array_module(where)
     home = "sim" if isinstance(q, np.ndarray) else "gpu"
     given = [
         arrays.ascontiguousarray(devices.move(array, where)) for array in (q, k, v, o, lse, do)

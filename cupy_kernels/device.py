@@ -52,7 +52,7 @@ def gpu_arch() -> str:
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 
-def library(where: str):
+def array_module(where: str):
     """The array library of a place: NumPy for "sim", CuPy for "gpu"."""
     if where == "sim":
         return np
@@ -66,7 +66,7 @@ def move(array, where: str):
     is_there = isinstance(array, np.ndarray) == (where == "sim")
     if is_there:
         return array
-    return array.get() if where == "sim" else library("gpu").asarray(array)
+    return array.get() if where == "sim" else array_module("gpu").asarray(array)
 
 
 @functools.cache

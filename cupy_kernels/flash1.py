@@ -40,7 +40,7 @@ def backward_file(d: int) -> KernelFile:
 
 def flash1_forward(q, k, v, o, lse, problem: Attention, device: str) -> None:
     """Write O into `o` and LSE into `lse`. Arrays as in `forward`."""
-    arrays = devices.library(device)
+    arrays = devices.array_module(device)
     l, m = arrays.empty_like(lse), arrays.empty_like(lse)
     args = (q, k, v, o, l, m, lse, *_sizes(problem))
     blocks = problem.batch * problem.heads
@@ -49,7 +49,7 @@ def flash1_forward(q, k, v, o, lse, problem: Attention, device: str) -> None:
 
 def flash1_backward(q, k, v, o, lse, do, dq, dk, dv, problem: Attention, device: str) -> None:
     """Write the gradients into `dq`, `dk`, `dv`. Arrays as in `backward`."""
-    D = devices.library(device).empty_like(lse)
+    D = devices.array_module(device).empty_like(lse)
     ROW_DOTS.kernel(device)((cdiv(D.size, DOT_ROWS),), (THREADS,), (o, do, D, D.size, problem.d))
     args = (q, k, v, do, lse, D, dq, dk, dv, *_sizes(problem))
     blocks = problem.batch * problem.kv_heads

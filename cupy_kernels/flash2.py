@@ -114,7 +114,7 @@ def flash2_backward(
     heads, row_tiles = problem.batch * problem.heads, cdiv(problem.Nq, tile.Br)
     slices, rows, threads = problem.d // tile.D, row_tiles * tile.Br, 32 * tile.warps
 
-    arrays = devices.library(device)
+    arrays = devices.array_module(device)
     row_values = arrays.empty((heads, 2 * rows), np.float32)
     dq_sums = arrays.empty((heads, rows, problem.d), np.float32)
     prepared = (o, do, lse, row_values, dq_sums, problem.Nq, rows)

@@ -22,7 +22,7 @@ def forward(q, k, v, kernel="naive_forward", causal=False, scale=None, device=No
     problem = Attention.of(q, k, v, causal, scale)
     chosen.check(problem)
     where = devices.choose(kernel, chosen.arch, device)
-    arrays = devices.library(where)
+    arrays = devices.array_module(where)
     home = "sim" if isinstance(q, np.ndarray) else "gpu"
     q, k, v = (arrays.ascontiguousarray(devices.move(array, where)) for array in (q, k, v))
     o = arrays.empty_like(q)

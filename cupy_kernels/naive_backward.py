@@ -33,7 +33,7 @@ def naive_backward(q, k, v, o, lse, do, dq, dk, dv, problem: Attention, device: 
 
 def stored_probabilities(q, k, problem: Attention, device: str):
     """P, (batch, heads, Nq, Nk), as the naive forward pass leaves it in HBM."""
-    arrays = devices.library(device)
+    arrays = devices.array_module(device)
     s = arrays.empty((problem.batch, problem.heads, problem.Nq, problem.Nk), np.float32)
     p, lse = arrays.empty_like(s), arrays.empty(s.shape[:3], np.float32)
     scores(q, k, s, problem, device)
@@ -43,7 +43,7 @@ def stored_probabilities(q, k, problem: Attention, device: str):
 
 def gradients(q, k, v, p, do, dq, dk, dv, problem: Attention, device: str) -> None:
     """The five launches: dQ, dK, dV from the stored P."""
-    arrays = devices.library(device)
+    arrays = devices.array_module(device)
     dp, ds = arrays.empty_like(p), arrays.empty_like(p)
     transposed_sum(p, do, dv, problem, device)
     scores(do, v, dp, replace(problem, scale=1.0, causal=False), device)

@@ -21,7 +21,7 @@ SOFTMAX_THREADS = 128
 
 def naive_forward(q, k, v, o, lse, problem: Attention, device: str) -> None:
     """Write O into `o` and LSE into `lse`; float32, any d. Arrays as in `forward`."""
-    arrays = devices.library(device)
+    arrays = devices.array_module(device)
     s = arrays.empty((problem.batch, problem.heads, problem.Nq, problem.Nk), np.float32)
     p = arrays.empty_like(s)
     scores(q, k, s, problem, device)
