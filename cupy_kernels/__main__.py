@@ -50,9 +50,10 @@ def _list(arguments):
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return
+    width = max(len(row["name"]) for row in rows)
     for row in rows:
-        dims = "any d" if row["head_dims"] is None else f"d = {row['head_dims']}"
-        print(f"{row['name']:<20}{', '.join(row['dtypes'])}; {dims}; {row['summary']}")
+        dims = ", ".join(map(str, row["head_dims"] or ["any"]))
+        print(f"{row['name']:<{width}}  {', '.join(row['dtypes'])}; d = {dims}; {row['summary']}")
 
 
 def _resources(arguments):
